@@ -1,0 +1,46 @@
+/**
+ * @file algorithm.h
+ * What the program knows of an algorithm: its name, what it needs, how it is run and how its answer is written.
+ */
+#ifndef DMG_ALGORITHMS_ALGORITHM_H
+#define DMG_ALGORITHMS_ALGORITHM_H
+
+#include "core/engine/engine.h"
+
+typedef struct dmg_algorithm_options {
+    uint32_t source;         /**< vertex, not external id; DMG_NO_VERTEX when the graph is empty */
+    uint32_t iterations_max; /**< 0: the algorithm's default */
+    double tolerance;        /**< negative: the algorithm's default */
+    double damping;          /**< negative: the algorithm's default */
+} dmg_algorithm_options;
+
+typedef struct dmg_algorithm {
+    const char *name;
+    const char *summary; /**< for --help and for lists */
+    const char *columns; /**< of the output file: "ID DEPTH PARENT" */
+    bool uses_source;
+    bool uses_weights; /**< missing weights count as 1 */
+    bool refuses_negative_weights;
+    bool needs_in; /**< lists against the arcs are needed, not only useful */
+    bool wants_in; /**< lists against the arcs make it faster */
+    uint32_t value_bytes;
+    /** Run on one rank. An empty graph is answered without iterations. */
+    dmg_status (*run)(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result);
+    /** Compute all values in this thread, as simply as possible, for --verify. `values` has vertex_count elements. */
+    dmg_status (*serial)(const dmg_graph *graph, const dmg_algorithm_options *options, void *values);
+    /** DMG_OK, or DMG_ERR_VERIFY naming the first vertex (by external id) that differs. */
+    dmg_status (*compare)(const dmg_graph *graph, const void *values, const void *expected);
+    /**
+     * Write what stands behind the vertex's id in the output file, without newline; returns its length. `id_of` maps a vertex to its
+     * external id. At most 128 bytes.
+     */
+    int (*format)(const void *value, uint64_t (*id_of)(const void *context, uint32_t vertex), const void *context,
+                  char *text, size_t capacity);
+} dmg_algorithm;
+
+/** NULL-terminated. */
+extern const dmg_algorithm *const dmg_algorithms[];
+/** NULL when there is none. */
+const dmg_algorithm *dmg_algorithm_find(const char *name);
+
+#endif

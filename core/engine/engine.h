@@ -1,0 +1,70 @@
+/**
+ * @file engine.h
+ * The iteration loop on one compute node: joins the store, the update coordinator and the workers (design.md, section 7).
+ *
+ * An algorithm is a vertex program (vertex_program.h) that is run on an engine; all ranks of a job run the same one.
+ */
+#ifndef DMG_CORE_ENGINE_ENGINE_H
+#define DMG_CORE_ENGINE_ENGINE_H
+
+#include "core/base/budget.h"
+#include "core/pool/pool.h"
+#include "core/store/graph_store.h"
+
+typedef enum dmg_direction { DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL } dmg_direction;
+typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE } dmg_density;
+
+typedef struct dmg_engine_options {
+    uint32_t threads;         /**< workers, at least 1 */
+    uint64_t cache_bytes;     /**< hard limit of what the run keeps in this process; 0: none */
+    uint32_t tasks_in_flight; /**< batches that a worker overlaps (DMG, section 4.5.1); 0: 4 */
+    dmg_direction direction;  /**< AUTO: chosen per iteration */
+    dmg_density density;      /**< AUTO: chosen per iteration */
+    bool pin_threads;
+} dmg_engine_options;
+
+/** One line of the per-iteration table, of this rank unless it says otherwise. */
+typedef struct dmg_iteration {
+    dmg_direction direction;
+    dmg_density density;
+    uint64_t active_vertices; /**< over all ranks, at the start */
+    uint64_t arcs;            /**< walked */
+    uint64_t updates_local;
+    uint64_t updates_remote; /**< direct remote updates (DMG, section 4.3.2) */
+    uint64_t elapsed_ns;
+    uint64_t barrier_ns;   /**< of it, in barriers */
+    dmg_counters counters; /**< what went over the interconnect, all threads */
+} dmg_iteration;
+
+/** What a run leaves behind on each rank. */
+typedef struct dmg_run_result {
+    dmg_range_array values; /**< in the pool: one attribute a vertex, the same descriptor on all ranks */
+    uint32_t iteration_count;
+    dmg_iteration *iterations; /**< owned by the engine */
+    uint64_t elapsed_ns;       /**< of the iterations and the start values, without loading */
+    uint64_t barrier_ns;
+    uint64_t wait_ns; /**< waiting for operations, all threads added */
+    double residual;  /**< last value of the program's convergence measure, or 0 */
+} dmg_run_result;
+
+typedef struct dmg_engine dmg_engine;
+
+/**
+ * Make the engine of one rank: opens a channel a worker. `channel`, `job` and `store` are used until dmg_engine_destroy. Every rank of the job
+ * calls it with the same store and compatible options.
+ */
+dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *job, const dmg_graph_store *store,
+                             const dmg_engine_options *options, dmg_engine **engine);
+/** Frees what the run kept here; what is in the pool stays until the job ends. NULL is allowed. */
+void dmg_engine_destroy(dmg_engine *engine);
+/** The budget, for reports. */
+const dmg_budget *dmg_engine_budget(const dmg_engine *engine);
+/** Everything that this rank's channels did so far. */
+void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters);
+
+/**
+ * Load a share of the graph with all workers: this rank's part of the vertices by arcs. Ends with a barrier.
+ */
+dmg_status dmg_engine_load(dmg_engine *engine, const dmg_graph *graph, _Atomic uint64_t *progress_arcs);
+
+#endif

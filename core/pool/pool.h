@@ -1,0 +1,72 @@
+/**
+ * @file pool.h
+ * A compute node's view of a pool: memory from any node, the catalog of named objects, jobs (design.md, section 5).
+ *
+ * All calls use the given channel, so they are as thread-safe as it is: one thread at a time.
+ */
+#ifndef DMG_CORE_POOL_POOL_H
+#define DMG_CORE_POOL_POOL_H
+
+#include "core/pool/range_array.h"
+
+/* ---- memory ---- */
+
+/**
+ * Allocate an extent on a node: zeroed, aligned to 4,096 bytes. Compute nodes take large extents and cut them up themselves. It
+ * belongs to the pool: it outlives this client unless `job` is not 0, when it is freed at the end of that job at the latest. DMG_ERR_MEMORY
+ * says what the node has left.
+ */
+dmg_status dmg_pool_allocate(dmg_channel *channel, uint16_t node, uint64_t job, uint64_t bytes, dmg_address *address);
+dmg_status dmg_pool_free(dmg_channel *channel, dmg_address address);
+/** Bytes allocated on a node, the peak, and the segment's size. */
+dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocated, uint64_t *peak, uint64_t *total);
+
+/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX nodes are used. */
+dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
+                                    dmg_range_array *array);
+dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array);
+
+/* ---- catalog: names to small descriptors, kept by node 0 ---- */
+
+#define DMG_CATALOG_NAME_BYTES 64
+/** Larger descriptors are written to pool memory by their owner, and pointed to. */
+#define DMG_CATALOG_VALUE_BYTES 4096
+
+/** DMG_ERR_EXISTS when the name is taken. `job` as in dmg_pool_allocate: not 0 ties the entry to the job. */
+dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name, const void *value, size_t bytes);
+/** `*bytes` is the capacity going in and the size coming out. DMG_ERR_NOT_FOUND. */
+dmg_status dmg_catalog_get(dmg_channel *channel, const char *name, void *value, size_t *bytes);
+dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name);
+
+/* ---- jobs: ranks and barriers, kept by node 0 ---- */
+
+/** What a barrier reduces over all ranks. Unused ones stay 0. */
+#define DMG_REDUCE_SUMS  16
+#define DMG_REDUCE_REALS 8
+typedef struct dmg_reduction {
+    uint64_t sums[DMG_REDUCE_SUMS]; /**< added */
+    double reals[DMG_REDUCE_REALS]; /**< added in the order of ranks, so that the result does not depend on timing */
+    uint64_t least[2];              /**< minimum */
+    uint64_t most[2];               /**< maximum */
+} dmg_reduction;
+
+typedef struct dmg_job {
+    uint64_t id; /**< not 0 */
+    uint32_t rank;
+    uint32_t size;
+    uint64_t barriers; /**< passed so far; both sides check it */
+} dmg_job;
+
+/**
+ * Join the job of this name, making it when it does not exist; returns when `size` compute nodes have joined. `rank` is the wish, unique
+ * from 0 to size - 1. When any member dies before it left, all others' barriers (and joins) fail with DMG_ERR_PEER naming its rank.
+ */
+dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job);
+/** Meet all ranks; `reduction` goes in with this rank's values and comes out reduced over all. NULL: nothing to reduce. */
+dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction);
+/** Give up: the others' barriers fail with this rank's sentence. */
+dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence);
+/** Leave; when the last rank has left, the job's extents and catalog entries are freed. */
+dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job);
+
+#endif

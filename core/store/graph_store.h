@@ -1,0 +1,70 @@
+/**
+ * @file graph_store.h
+ * A graph in the pool (DMG, section 4.2; design.md, section 6): the index and the external ids split by range over the memory nodes, out-of-place
+ * lists dealt out in batches, round robin.
+ */
+#ifndef DMG_CORE_STORE_GRAPH_STORE_H
+#define DMG_CORE_STORE_GRAPH_STORE_H
+
+#include "core/pool/pool.h"
+#include "core/store/index_entry.h"
+#include "formats/graph.h"
+
+/** Batches of vertices are loaded, and their lists placed, together. */
+#define DMG_STORE_BATCH_VERTICES 1024
+
+/** The descriptor: plain data that travels in the catalog. */
+typedef struct dmg_graph_store {
+    uint32_t version;
+    uint32_t weight_kind; /**< dmg_weight_kind */
+    uint64_t vertex_count;
+    uint64_t arc_count;
+    dmg_index_shape shape;
+    bool is_directed;
+    bool has_out;
+    bool has_in;  /**< lists against the arcs; an undirected graph has none of its own, and needs none */
+    bool has_ids; /**< false: external ids are first_id + vertex */
+    uint64_t first_id;
+    uint64_t partition_first[DMG_PARTITIONS_MAX + 1];
+    dmg_range_array out_index; /**< elements of shape.entry_bytes */
+    dmg_range_array in_index;
+    dmg_range_array out_degrees; /**< 4 bytes each */
+    dmg_range_array ids;         /**< 8 bytes each */
+} dmg_graph_store;
+
+typedef struct dmg_store_options {
+    uint32_t entry_bytes;     /**< 0: DMG_INDEX_ENTRY_BYTES_DEFAULT */
+    uint32_t partition_count; /**< at least 1 */
+    bool with_out;
+    bool with_in; /**< ignored for an undirected graph; needs graph->in for a directed one */
+    uint64_t job; /**< what the store belongs to; 0: the pool */
+} dmg_store_options;
+
+/** Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does this. */
+dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
+                                  dmg_graph_store *store);
+
+/** A descriptor that came out of the catalog: sizes, bounds and counts contradict nothing, or DMG_ERR_CORRUPT. */
+dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, const dmg_client *client);
+
+/**
+ * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this side by side, each for its own
+ * range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists of one batch are contiguous on one node; batches go round
+ * the nodes. Destinations are checked against the vertex count: DMG_ERR_CORRUPT. `progress_arcs` (may be NULL) is increased as arcs are written.
+ */
+dmg_status dmg_graph_store_load(dmg_channel *channel, const dmg_graph_store *store, uint64_t job,
+                                const dmg_graph *graph, uint64_t first, uint64_t last, _Atomic uint64_t *progress_arcs);
+
+/** Pool bytes that a graph will take over all nodes, an upper bound, without the attributes of a run. */
+uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *options);
+
+/** The index to walk along the arcs, or against them; NULL when the store does not have it. */
+static inline const dmg_range_array *dmg_graph_store_index(const dmg_graph_store *store, bool against)
+{
+    if (!against || !store->is_directed) {
+        return store->has_out ? &store->out_index : NULL;
+    }
+    return store->has_in ? &store->in_index : NULL;
+}
+
+#endif

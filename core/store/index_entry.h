@@ -1,0 +1,111 @@
+/**
+ * @file index_entry.h
+ * The vertex index: one fixed-size entry a vertex, with its edges in place, or with where they are (DMG, section 4.2.1 and Fig. 10).
+ *
+ *     in place       degree:4  edge edge edge ...
+ *     out of place   degree:4  address:8  length length ...      one length a partition, 1 to 4 bytes each
+ *
+ * The scheme is chosen by what fits, so the degree tells which it is. A length's first two bits (the low ones of its first byte) are its
+ * size in bytes less one, the rest its value. When the lengths do not fit, the first is the sentinel of four 0xff bytes, and they stand as
+ * 4-byte numbers in front of the list, padded to 8 bytes.
+ *
+ * An edge is a destination, or a destination and a weight, four bytes each. Lists ascend by destination, so that the edges of one partition (an *edge
+ * segment*) are contiguous.
+ */
+#ifndef DMG_CORE_STORE_INDEX_ENTRY_H
+#define DMG_CORE_STORE_INDEX_ENTRY_H
+
+#include "transport/address.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define DMG_INDEX_ENTRY_BYTES_DEFAULT 32
+#define DMG_INDEX_ENTRY_BYTES_MAX     128
+#define DMG_PARTITIONS_MAX            64
+
+/** What all entries of one index have in common. */
+typedef struct dmg_index_shape {
+    uint32_t entry_bytes;         /**< 16, 32, 64 or 128 */
+    uint32_t edge_bytes;          /**< 4, or 8 with weights */
+    uint32_t partition_count;     /**< 1 to DMG_PARTITIONS_MAX */
+    uint32_t in_place_degree_max; /**< (entry_bytes - 4) / edge_bytes */
+} dmg_index_shape;
+
+static inline dmg_index_shape dmg_index_shape_make(uint32_t entry_bytes, bool is_weighted, uint32_t partition_count)
+{
+    uint32_t edge_bytes = is_weighted ? 8 : 4;
+    return (dmg_index_shape){entry_bytes, edge_bytes, partition_count, (entry_bytes - 4) / edge_bytes};
+}
+
+static inline uint32_t dmg_index_entry_degree(const uint8_t *entry)
+{
+    uint32_t degree;
+    memcpy(&degree, entry, sizeof degree);
+    return degree;
+}
+
+static inline bool dmg_index_entry_is_in_place(const dmg_index_shape *shape, const uint8_t *entry)
+{
+    return dmg_index_entry_degree(entry) <= shape->in_place_degree_max;
+}
+
+/** The edges of an in-place entry; 4-byte aligned when the entry is. */
+static inline const uint8_t *dmg_index_entry_edges(const uint8_t *entry)
+{
+    return entry + 4;
+}
+
+/** Where an out-of-place list begins (with its lengths, when they stand in front). */
+static inline dmg_address dmg_index_entry_list(const uint8_t *entry)
+{
+    dmg_address address;
+    memcpy(&address, entry + 4, sizeof address);
+    return address;
+}
+
+static inline bool dmg_index_entry_lengths_are_in_front(const uint8_t *entry)
+{
+    uint32_t first;
+    memcpy(&first, entry + 12, sizeof first);
+    return first == UINT32_MAX;
+}
+
+/** Bytes in front of a list whose lengths do not fit into the entry. */
+static inline uint64_t dmg_index_front_bytes(const dmg_index_shape *shape)
+{
+    return ((uint64_t)shape->partition_count * 4 + 7) & ~UINT64_C(7);
+}
+
+/** Where the edges of an out-of-place list begin. */
+static inline dmg_address dmg_index_entry_first_edge(const dmg_index_shape *shape, const uint8_t *entry)
+{
+    return dmg_index_entry_list(entry) +
+           (dmg_index_entry_lengths_are_in_front(entry) ? dmg_index_front_bytes(shape) : 0);
+}
+
+/**
+ * Fill an in-place entry. `edges` are shape->edge_bytes each, `degree` is at most in_place_degree_max. All bytes of the entry are set.
+ */
+void dmg_index_entry_set_in_place(const dmg_index_shape *shape, uint32_t degree, const void *edges, uint8_t *entry);
+
+/**
+ * Fill an out-of-place entry from the lengths of all segments, which add up to the degree. Returns true when the lengths fit; when it returns
+ * false the caller must put them in front of the list.
+ */
+bool dmg_index_entry_set_out_of_place(const dmg_index_shape *shape, uint32_t degree, dmg_address list,
+                                      const uint32_t *lengths, uint8_t *entry);
+
+/** True when these lengths fit into an entry (so nothing stands in front of the list). */
+bool dmg_index_lengths_fit(const dmg_index_shape *shape, const uint32_t *lengths);
+
+/**
+ * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first, last). `front` is
+ * what stands in front of the list, or NULL; it is needed only when the lengths are there. False when the lengths contradict the
+ * degree, or are needed and not given. Thread-safe; no remote access.
+ */
+bool dmg_index_entry_segments(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front, uint32_t first,
+                              uint32_t last, uint64_t *edges_before, uint64_t *edges);
+
+#endif

@@ -1,0 +1,67 @@
+/**
+ * @file graph_reader.h
+ * Reading a graph from any file that dmgraph understands, and what the reader has to say about it.
+ */
+#ifndef DMG_FORMATS_GRAPH_READER_H
+#define DMG_FORMATS_GRAPH_READER_H
+
+#include "formats/graph.h"
+
+typedef enum dmg_format {
+    DMG_FORMAT_AUTO, /**< by content: the binary form by its first bytes, Matrix Market by its banner or .mtx, else an edge list */
+    DMG_FORMAT_EDGE_LIST,
+    DMG_FORMAT_MATRIX_MARKET,
+    DMG_FORMAT_BINARY
+} dmg_format;
+
+typedef enum dmg_direction_choice {
+    DMG_DIRECTION_BY_FILE, /**< Matrix Market and the binary form by their header; edge lists are directed */
+    DMG_DIRECTION_DIRECTED,
+    DMG_DIRECTION_UNDIRECTED
+} dmg_direction_choice;
+
+typedef enum dmg_weight_choice {
+    DMG_WEIGHTS_BY_FILE, /**< weighted when the first data line has a third column */
+    DMG_WEIGHTS_IGNORED  /**< a third column is checked, and left out of the graph */
+} dmg_weight_choice;
+
+/** Called now and then in long reads: how much of the input (compressed bytes) was read. */
+typedef void (*dmg_progress)(void *context, const char *step, uint64_t done, uint64_t total);
+
+typedef struct dmg_read_options {
+    dmg_format format;
+    dmg_direction_choice direction;
+    dmg_weight_choice weights;
+    bool drop_repeats; /**< of repeated arcs keep one, with the smallest weight */
+    bool drop_loops;
+    bool with_reverse;     /**< make `in` for a directed graph */
+    dmg_progress progress; /**< may be NULL */
+    void *progress_context;
+} dmg_read_options;
+
+typedef struct dmg_read_report {
+    dmg_format format;
+    char compression[8]; /**< "", "gzip", "zstd", "xz" */
+    uint64_t file_bytes;
+    uint64_t lines;         /**< of text formats, all of them */
+    uint64_t lines_skipped; /**< comments and blank lines */
+    uint64_t edge_lines;
+    uint64_t loops_dropped;   /**< arcs */
+    uint64_t repeats_dropped; /**< arcs */
+    double weight_rounding;   /**< largest relative error of making a weight a 32-bit float; 0: all exact */
+    double seconds;
+} dmg_read_report;
+
+/**
+ * Read a graph. `options` may be NULL (all defaults). On success the caller closes `graph` with dmg_graph_close. Every malformed input is
+ * DMG_ERR_FORMAT with "FILE:LINE: what was found: what was expected"; DMG_ERR_LIMIT for more than DMG_VERTICES_MAX vertices; DMG_ERR_IO
+ * when the file cannot be read. Nothing is dropped silently. `report` may be NULL. Thread-safe.
+ *
+ * Costs one pass over the text, a sort of the ids unless they are dense, and a counting sort of the arcs.
+ */
+dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg_graph *graph, dmg_read_report *report);
+
+/** "edge list", "Matrix Market", "dmgraph binary". */
+const char *dmg_format_name(dmg_format format);
+
+#endif

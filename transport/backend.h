@@ -1,0 +1,117 @@
+/**
+ * @file backend.h
+ * What a backend implements. Only transport/ includes this file.
+ *
+ * The layer above a backend (server.c, client.c, channel.c) does what is common to all: it parses transport strings, checks addresses and
+ * sizes, counts, keeps leases, and spreads the news of a dead node. A backend moves bytes, and reports what it sees of its peers.
+ *
+ * Who calls what: server operations run on the serving thread, except `wake`. Channel operations run on the channel's thread.
+ * A completion's pending count was raised by the layer above; a backend ends an operation with dmg_completion_end, on the channel's
+ * thread, exactly once.
+ */
+#ifndef DMG_TRANSPORT_BACKEND_H
+#define DMG_TRANSPORT_BACKEND_H
+
+#include "transport/transport.h"
+
+#include <stdatomic.h>
+
+/** The part of a transport string behind the colon, taken apart. */
+#define DMG_TRANSPORT_PARAMETERS_MAX 16
+typedef struct dmg_transport_parameter {
+    char key[32];
+    char value[96];
+} dmg_transport_parameter;
+
+typedef struct dmg_transport_parameters {
+    char backend[16];
+    uint32_t count;
+    dmg_transport_parameter entries[DMG_TRANSPORT_PARAMETERS_MAX];
+} dmg_transport_parameters;
+
+/** The value of a parameter, or `otherwise`. */
+const char *dmg_transport_parameter_get(const dmg_transport_parameters *parameters, const char *key,
+                                        const char *otherwise);
+
+/** What a client knows of one memory node; filled by client_open. */
+typedef struct dmg_node {
+    uint64_t segment_bytes;
+    void *pointer;         /**< start of the mapped segment, or NULL without LOAD_STORE */
+    _Atomic uint32_t dead; /**< set once, by the first to know */
+    char why[160];         /**< written before `dead` is set */
+} dmg_node;
+
+typedef struct dmg_backend {
+    const char *name;
+    /** Append up to `capacity` lines about this backend's devices. */
+    dmg_status (*describe)(dmg_transport_info *infos, size_t capacity, size_t *count);
+    /** NULL-terminated list of parameter keys that this backend understands. */
+    const char *const *parameter_keys;
+
+    /* Memory-node side. `server` is for calling up. */
+    dmg_status (*server_create)(dmg_server *server, const dmg_server_options *options,
+                                const dmg_transport_parameters *parameters, void **implementation);
+    void (*server_destroy)(void *implementation);
+    const char *(*server_address)(void *implementation);
+    void *(*server_segment)(void *implementation, uint64_t *bytes);
+    /** Handle what has arrived; returns how many things that were. */
+    uint32_t (*server_progress)(void *implementation);
+    /** Sleep until something arrives, `wake` is called or the time is over; may return early. */
+    void (*server_sleep)(void *implementation, uint64_t timeout_ns);
+    /** End a sleep, from any thread or signal handler. */
+    void (*server_wake)(void *implementation);
+    void (*server_reply)(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+                         size_t bytes);
+
+    /* Compute-node side. */
+    dmg_status (*client_open)(dmg_client *client, const dmg_client_options *options,
+                              const dmg_transport_parameters *parameters, dmg_node *nodes,
+                              dmg_capabilities *capabilities, void **implementation);
+    void (*client_close)(void *implementation);
+    dmg_status (*channel_open)(void *client_implementation, dmg_channel *channel, void **implementation);
+    void (*channel_close)(void *implementation);
+    void (*post_read)(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+                      dmg_completion *completion);
+    void (*post_write)(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+                       dmg_completion *completion);
+    void (*post_cas64)(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+                       uint64_t *observed, dmg_completion *completion);
+    void (*post_faa64)(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+                       dmg_completion *completion);
+    void (*post_call)(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                      dmg_call *call, dmg_completion *completion);
+    void (*ring)(void *implementation);
+    void (*poll)(void *implementation);
+    /** Sleep until something may have arrived or the time is over; may return early. */
+    void (*channel_sleep)(void *implementation, uint64_t timeout_ns);
+    /** The node is dead: end everything in flight to it with DMG_ERR_PEER. Called once a node and channel. */
+    void (*fail_node)(void *implementation, uint16_t node);
+} dmg_backend;
+
+extern const dmg_backend dmg_backend_cxl_shm;
+extern const dmg_backend dmg_backend_ucx;
+
+/* ---- calls up, from a backend to the layer above ---- */
+
+/** One operation of the completion has ended. `node` matters when status is not DMG_OK. */
+static inline void dmg_completion_end(dmg_completion *completion, dmg_status status, uint16_t node)
+{
+    if (status != DMG_OK && completion->status == DMG_OK) {
+        completion->status = status;
+        completion->failed_node = node;
+    }
+    completion->pending--;
+}
+
+/** A channel of this client said hello (with the right token). A client may have many channels. */
+void dmg_server_channel_opened(dmg_server *server, uint64_t client);
+/** A channel of this client closed (DMG_OK), or broke (DMG_ERR_PEER: the client counts as dead). */
+void dmg_server_channel_closed(dmg_server *server, uint64_t client, dmg_status why);
+/** A message has arrived. Leases are handled here; the rest goes to the handler. */
+void dmg_server_deliver(dmg_server *server, const dmg_request *request);
+/** The counters that a backend adds to when it serves one-sided operations by message. */
+dmg_counters *dmg_server_mutable_counters(dmg_server *server);
+/** True when the tokens are equal; takes the same time wherever they differ. */
+bool dmg_token_is_equal(const uint8_t *a, const uint8_t *b);
+
+#endif

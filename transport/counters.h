@@ -1,0 +1,54 @@
+/**
+ * @file counters.h
+ * What went over the interconnect: operations and bytes by kind, sizes, rings, time waited. Always on.
+ *
+ * Each channel has its own counters, written by its one thread; they are added up for reports.
+ */
+#ifndef DMG_TRANSPORT_COUNTERS_H
+#define DMG_TRANSPORT_COUNTERS_H
+
+#include <stdint.h>
+
+typedef enum dmg_operation_kind {
+    DMG_OPERATION_READ,
+    DMG_OPERATION_WRITE,
+    DMG_OPERATION_CAS,
+    DMG_OPERATION_FAA,
+    DMG_OPERATION_MESSAGE,
+    DMG_OPERATION_KINDS
+} dmg_operation_kind;
+
+/** Bucket i of a size histogram counts operations of 2^(i-1) < bytes <= 2^i; the last one has all larger ones. */
+#define DMG_SIZE_BUCKETS 32
+
+typedef struct dmg_counters {
+    uint64_t operations[DMG_OPERATION_KINDS];
+    uint64_t bytes[DMG_OPERATION_KINDS];
+    uint64_t sizes[DMG_SIZE_BUCKETS]; /**< of reads and writes */
+    uint64_t rings;                   /**< doorbells: times that posted operations were handed to the link */
+    uint64_t in_place_spans;          /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
+    uint64_t in_place_bytes;
+    uint64_t wait_ns; /**< time in dmg_wait */
+} dmg_counters;
+
+static inline uint32_t dmg_size_bucket(uint64_t bytes)
+{
+    uint32_t bucket = bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
+    return bucket < DMG_SIZE_BUCKETS ? bucket : DMG_SIZE_BUCKETS - 1;
+}
+
+static inline void dmg_counters_count(dmg_counters *counters, dmg_operation_kind kind, uint64_t bytes)
+{
+    counters->operations[kind]++;
+    counters->bytes[kind] += bytes;
+    if (kind == DMG_OPERATION_READ || kind == DMG_OPERATION_WRITE) {
+        counters->sizes[dmg_size_bucket(bytes)]++;
+    }
+}
+
+/** sum += more. */
+void dmg_counters_add(dmg_counters *sum, const dmg_counters *more);
+/** "read", "write", "cas", "faa", "message". */
+const char *dmg_operation_kind_name(dmg_operation_kind kind);
+
+#endif

@@ -1,0 +1,232 @@
+/**
+ * @file transport.h
+ * The interconnect as the layers above see it (design.md, section 4): memory nodes offer segments and serve messages; compute
+ * nodes open channels to them and post one-sided operations and messages.
+ *
+ * Nothing above this file names a backend: what differs between them is asked through dmg_capabilities.
+ *
+ * A *transport string* picks the backend and its options: "cxl_shm", "ucx", "ucx:data=message,messages=tcp". See docs/transports.md.
+ *
+ * Every operation ends, with success or with an error that names the peer. A memory node that dies, or stops answering for
+ * the peer timeout, is marked dead in the whole client: what is in flight to it and whatever is posted to it later fails with
+ * DMG_ERR_PEER.
+ */
+#ifndef DMG_TRANSPORT_TRANSPORT_H
+#define DMG_TRANSPORT_TRANSPORT_H
+
+#include "dmgraph/status.h"
+#include "transport/address.h"
+#include "transport/counters.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DMG_TOKEN_BYTES             16
+#define DMG_ADDRESS_STRING_BYTES    256
+#define DMG_PEER_TIMEOUT_DEFAULT_NS UINT64_C(5000000000)
+/** Largest payload of a message or of its reply, in every backend. */
+#define DMG_MESSAGE_BYTES_MAX 8192
+/** Message types below this one belong to the transport itself (leases, closing). */
+#define DMG_MESSAGE_TYPE_FIRST 16
+#define DMG_MEMORY_NODES_MAX   256
+
+/* ---- capabilities ---- */
+
+enum {
+    DMG_CAPABILITY_LOAD_STORE = 1u << 0, /**< dmg_client_pointer gives pointers into segments */
+    DMG_CAPABILITY_COHERENT = 1u << 1,   /**< CPU atomics on such pointers are good across compute nodes */
+    DMG_CAPABILITY_ONE_SIDED = 1u << 2,  /**< reads and writes need no program on the memory node */
+    DMG_CAPABILITY_MN_COMPUTE = 1u << 3, /**< the memory node runs handlers on its own cores */
+};
+
+/** Who executes cas and faa; one executor a pool, never mixed on a word. */
+typedef enum dmg_atomics_executor {
+    DMG_ATOMICS_CALLER_CPU,
+    DMG_ATOMICS_NIC,
+    DMG_ATOMICS_MEMORY_NODE
+} dmg_atomics_executor;
+
+typedef struct dmg_capabilities {
+    uint32_t flags;
+    dmg_atomics_executor atomics;
+    char chosen[256]; /**< what carries data and messages, and why, for people: nothing falls back silently */
+} dmg_capabilities;
+
+/** One line of `dmgraph info transports`. */
+typedef struct dmg_transport_info {
+    char backend[16];
+    char device[64];
+    bool is_available;
+    bool is_default; /**< what a local run would choose in this backend */
+    uint32_t flags;
+    dmg_atomics_executor atomics;
+    char reason[256]; /**< what it would be used for, or why it cannot or would not be */
+} dmg_transport_info;
+
+/** Describe all backends and devices of this machine. `*infos` is freed by the caller with free(). Costs up to a second. */
+dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
+
+/* ---- memory-node side ---- */
+
+typedef enum dmg_page_size { DMG_PAGE_DEFAULT, DMG_PAGE_2M, DMG_PAGE_1G } dmg_page_size;
+
+typedef struct dmg_segment_options {
+    uint64_t bytes;
+    int numa_node;           /**< -1: wherever the kernel likes */
+    dmg_page_size page_size; /**< falls back to default pages with one log line when the machine has none */
+    const char *path;        /**< NULL: anonymous; else a file in /dev/shm or hugetlbfs, or a DAX device */
+    bool prefault;
+} dmg_segment_options;
+
+typedef struct dmg_server dmg_server;
+
+/** A message that has arrived. Valid during the handler only, except `reply_token`. */
+typedef struct dmg_request {
+    uint64_t client; /**< id of the compute node (the dmg_client) that sent it */
+    uint32_t type;
+    const void *payload; /**< 8-byte aligned; not trusted */
+    size_t bytes;
+    uint64_t reply_token; /**< hand it to dmg_server_reply, now or later, exactly once */
+} dmg_request;
+
+/** Runs on the serving thread. */
+typedef void (*dmg_request_handler)(void *context, dmg_server *server, const dmg_request *request);
+/** A client closed (DMG_OK), or died or lost its lease (DMG_ERR_PEER). Runs on the serving thread, once a client. */
+typedef void (*dmg_client_gone_handler)(void *context, dmg_server *server, uint64_t client, dmg_status why);
+
+typedef struct dmg_server_options {
+    const char *transport; /**< transport string */
+    const char *bind;      /**< NULL: loopback, a free port or a fresh name */
+    uint16_t node;         /**< id of this memory node in its pool */
+    dmg_segment_options segment;
+    uint64_t peer_timeout_ns;
+    uint8_t token[DMG_TOKEN_BYTES]; /**< clients must show the same */
+    dmg_request_handler on_request;
+    dmg_client_gone_handler on_client_gone;
+    void *context;
+} dmg_server_options;
+
+/** Create the segment and listen. `options` is copied. Destroy with dmg_server_destroy. */
+dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **server);
+/** NULL is allowed. Clients see a dead peer. */
+void dmg_server_destroy(dmg_server *server);
+/** The address string that clients open. Owned by the server. */
+const char *dmg_server_address(const dmg_server *server);
+/** The segment as this process sees it: zeroed, at least as large as asked, aligned to 2 MiB or its page size. */
+void *dmg_server_segment(const dmg_server *server, uint64_t *bytes);
+/**
+ * Serve until dmg_server_stop. Runs handlers in the calling thread; spins a little, then sleeps until something arrives. `on_request`
+ * and `on_client_gone` are called from here only. Returns DMG_OK after a stop.
+ */
+dmg_status dmg_server_serve(dmg_server *server);
+/** Make dmg_server_serve return. Thread-safe and async-signal-safe. */
+void dmg_server_stop(dmg_server *server);
+/**
+ * Answer a request. With a status other than DMG_OK the payload is the handler's error sentence (no terminating zero). `status` and the payload (at most DMG_MESSAGE_BYTES_MAX) reach the caller's dmg_call. An answer to a client that
+ * is gone is dropped. From the serving thread only.
+ */
+void dmg_server_reply(dmg_server *server, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes);
+/** Operations that this node's program served (messages, and one-sided operations where they are done by message). */
+void dmg_server_counters(const dmg_server *server, dmg_counters *counters);
+
+/* ---- compute-node side ---- */
+
+typedef struct dmg_client dmg_client;   /**< one a process: what all its channels share */
+typedef struct dmg_channel dmg_channel; /**< one a thread */
+
+typedef struct dmg_client_options {
+    const char *transport;
+    const char *const *addresses; /**< of memory node 0, 1, ... */
+    uint32_t address_count;
+    uint64_t peer_timeout_ns;
+    uint8_t token[DMG_TOKEN_BYTES];
+} dmg_client_options;
+
+/**
+ * Connect to all memory nodes of a pool and keep a lease with each (a thread that sleeps most of the time renews it). `options` is
+ * copied. DMG_ERR_PEER when one does not answer within the peer timeout; DMG_ERR_PROTOCOL when it is not ours, or the token is wrong.
+ */
+dmg_status dmg_client_open(const dmg_client_options *options, dmg_client **client);
+/** All channels must be closed. NULL is allowed. */
+void dmg_client_close(dmg_client *client);
+/** This client's id, unique in the pool, not 0. */
+uint64_t dmg_client_id(const dmg_client *client);
+const dmg_capabilities *dmg_client_capabilities(const dmg_client *client);
+uint32_t dmg_client_node_count(const dmg_client *client);
+uint64_t dmg_client_segment_bytes(const dmg_client *client, uint16_t node);
+/** DMG_OK, or DMG_ERR_PEER with the error context saying how the node was lost. Thread-safe. */
+dmg_status dmg_client_node_status(const dmg_client *client, uint16_t node);
+/** Declare a node dead (tests, and layers that know better). Thread-safe. */
+void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why);
+
+/**
+ * The span as a pointer, when LOAD_STORE; else NULL. NULL too when the span is not inside a segment. Not counted and not charged: that is
+ * done by dmg_channel_touch.
+ */
+void *dmg_client_pointer(const dmg_client *client, dmg_address address, uint64_t bytes);
+
+/** Open this thread's channel to all nodes. Used by one thread at a time. */
+dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel);
+/** Waits for nothing: operations still in flight end with DMG_ERR_CANCELLED before it returns. NULL is allowed. */
+void dmg_channel_close(dmg_channel *channel);
+const dmg_counters *dmg_channel_counters(const dmg_channel *channel);
+
+/**
+ * What a task waits on: operations that carry it and have not ended. Zero it, post any number of operations with it, then
+ * dmg_wait, or poll until `pending` is 0. `status` keeps the first error.
+ */
+typedef struct dmg_completion {
+    uint32_t pending;
+    dmg_status status;
+    uint16_t failed_node; /**< when status is not DMG_OK */
+} dmg_completion;
+
+/** A message's answer. */
+typedef struct dmg_call {
+    void *reply;           /**< where the answer's payload goes; may be NULL */
+    size_t reply_capacity; /**< a longer answer is an error */
+    size_t reply_bytes;
+    dmg_status reply_status; /**< what the handler said; DMG_OK until then */
+} dmg_call;
+
+/*
+ * Posting. Buffers and the completion must stay until the completion's pending is 0. A post never blocks for long: when the link's
+ * queue is full it polls. Operations may be started at once or at the next ring. Errors appear in the completion only.
+ * Reads and writes have any size; cas64 and faa64 need 8-byte alignment. Two operations in flight are not ordered, messages of
+ * one channel to one node are.
+ */
+void dmg_post_read(dmg_channel *channel, dmg_address from, void *to, uint64_t bytes, dmg_completion *completion);
+void dmg_post_write(dmg_channel *channel, const void *from, dmg_address to, uint64_t bytes, dmg_completion *completion);
+/** `*observed` gets the word's value before; the exchange happened when it equals `expected`. */
+void dmg_post_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, uint64_t desired, uint64_t *observed,
+                    dmg_completion *completion);
+/** `*before` gets the word's value before the addition. */
+void dmg_post_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uint64_t *before,
+                    dmg_completion *completion);
+/** Send a message; `call` gets its answer. The payload (at most DMG_MESSAGE_BYTES_MAX) is copied at once. */
+void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                   dmg_call *call, dmg_completion *completion);
+/** Hand everything posted to the link. */
+void dmg_channel_ring(dmg_channel *channel);
+/** Make progress without blocking. Also rings. */
+void dmg_channel_poll(dmg_channel *channel);
+/**
+ * Ring and wait, backing off, until nothing of the completion is pending. Returns its status, with the error context naming the
+ * node. Counted as time waited.
+ */
+dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion);
+/** Account for a span that is about to be used in place (LOAD_STORE). */
+void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes);
+
+/* ---- conveniences that wait ---- */
+
+dmg_status dmg_read(dmg_channel *channel, dmg_address from, void *to, uint64_t bytes);
+dmg_status dmg_write(dmg_channel *channel, const void *from, dmg_address to, uint64_t bytes);
+dmg_status dmg_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, uint64_t desired, uint64_t *observed);
+dmg_status dmg_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uint64_t *before);
+/** Returns the transport's status, or else the handler's (call->reply_status), with a context for both. */
+dmg_status dmg_message(dmg_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                       dmg_call *call);
+
+#endif
