@@ -170,6 +170,8 @@ void *dmg_client_pointer(const dmg_client *client, dmg_address address, uint64_t
 dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel);
 /** Waits for nothing: operations still in flight end with DMG_ERR_CANCELLED before it returns. NULL is allowed. */
 void dmg_channel_close(dmg_channel *channel);
+/** The client that the channel was opened on: layers that are given a channel ask it for nodes and capabilities. */
+dmg_client *dmg_channel_client(const dmg_channel *channel);
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel);
 
 /**
