@@ -15,6 +15,7 @@
 #include "transport/transport.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 /** The part of a transport string behind the colon, taken apart. */
 #define DMG_TRANSPORT_PARAMETERS_MAX 16
@@ -38,7 +39,7 @@ typedef struct dmg_node {
     uint64_t segment_bytes;
     void *pointer;         /**< start of the mapped segment, or NULL without LOAD_STORE */
     _Atomic uint32_t dead; /**< set once, by the first to know */
-    char why[160];         /**< written before `dead` is set */
+    char why[160];         /**< what it did, as in "died: its connection closed"; written before `dead` is set */
 } dmg_node;
 
 typedef struct dmg_backend {
@@ -101,6 +102,27 @@ static inline void dmg_completion_end(dmg_completion *completion, dmg_status sta
         completion->failed_node = node;
     }
     completion->pending--;
+}
+
+/**
+ * A call's answer has arrived: copy it, and return what the operation ends with. An answer that is longer than the caller's room is
+ * DMG_ERR_LIMIT; a handler's error sentence is cut to fit instead, since the status says enough.
+ */
+static inline dmg_status dmg_call_answer(dmg_call *call, dmg_status reply_status, const void *payload, size_t bytes)
+{
+    size_t capacity = call->reply ? call->reply_capacity : 0;
+    call->reply_status = reply_status;
+    call->reply_bytes = bytes;
+    if (bytes > capacity) {
+        if (reply_status == DMG_OK) {
+            return DMG_ERR_LIMIT;
+        }
+        call->reply_bytes = capacity;
+    }
+    if (call->reply_bytes != 0) {
+        memcpy(call->reply, payload, call->reply_bytes);
+    }
+    return DMG_OK;
 }
 
 /** A channel of this client said hello (with the right token). A client may have many channels. */

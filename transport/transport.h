@@ -123,8 +123,9 @@ dmg_status dmg_server_serve(dmg_server *server);
 /** Make dmg_server_serve return. Thread-safe and async-signal-safe. */
 void dmg_server_stop(dmg_server *server);
 /**
- * Answer a request. With a status other than DMG_OK the payload is the handler's error sentence (no terminating zero). `status` and the payload (at most DMG_MESSAGE_BYTES_MAX) reach the caller's dmg_call. An answer to a client that
- * is gone is dropped. From the serving thread only.
+ * Answer a request. `status` and the payload (at most DMG_MESSAGE_BYTES_MAX) reach the caller's dmg_call. With a status other than
+ * DMG_OK the payload is the handler's error sentence (no terminating zero). An answer to a client that is gone is dropped. From the
+ * serving thread only.
  */
 void dmg_server_reply(dmg_server *server, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes);
 /** Operations that this node's program served (messages, and one-sided operations where they are done by message). */
@@ -157,7 +158,10 @@ uint32_t dmg_client_node_count(const dmg_client *client);
 uint64_t dmg_client_segment_bytes(const dmg_client *client, uint16_t node);
 /** DMG_OK, or DMG_ERR_PEER with the error context saying how the node was lost. Thread-safe. */
 dmg_status dmg_client_node_status(const dmg_client *client, uint16_t node);
-/** Declare a node dead (tests, and layers that know better). Thread-safe. */
+/**
+ * Declare a node dead (backends, tests, and layers that know better). `why` says what it did, to stand behind "memory node 1 (ADDRESS)":
+ * "died: its connection closed", "has not answered for 5.0 s". The first reason stays. Thread-safe.
+ */
 void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why);
 
 /**
