@@ -13,6 +13,9 @@
 /** Batches of vertices are loaded, and their lists placed, together. */
 #define DMG_STORE_BATCH_VERTICES 1024
 
+/** Changes with the meaning of anything that a store keeps in the pool. */
+#define DMG_GRAPH_STORE_VERSION 1
+
 /** The descriptor: plain data that travels in the catalog. */
 typedef struct dmg_graph_store {
     uint32_t version;
@@ -36,11 +39,14 @@ typedef struct dmg_store_options {
     uint32_t entry_bytes;     /**< 0: DMG_INDEX_ENTRY_BYTES_DEFAULT */
     uint32_t partition_count; /**< at least 1 */
     bool with_out;
-    bool with_in; /**< ignored for an undirected graph; needs graph->in for a directed one */
+    bool with_in; /**< needs graph->in for a directed graph; an undirected one is stored once, whichever is asked for */
     uint64_t job; /**< what the store belongs to; 0: the pool */
 } dmg_store_options;
 
-/** Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does this. */
+/**
+ * Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does this. The partitions
+ * balance the arcs of all lists that are stored. An empty graph gets no arrays.
+ */
 dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
                                   dmg_graph_store *store);
 
@@ -50,12 +56,20 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
 /**
  * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this side by side, each for its own
  * range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists of one batch are contiguous on one node; batches go round
- * the nodes. Destinations are checked against the vertex count: DMG_ERR_CORRUPT. `progress_arcs` (may be NULL) is increased as arcs are written.
+ * the nodes. The call allocates one extent a node for the lists of its range, of just their size, and frees them when it fails. Where memory is
+ * reached by loads and stores it is filled in place; else through at most 1 MiB of buffers, with several writes in flight; both are over
+ * when it returns, and a barrier makes them known to others.
+ *
+ * `progress_arcs` (may be NULL) is increased as arcs are written, for each direction that is stored. DMG_ERR_CORRUPT when a list does not ascend or
+ * has a destination that is no vertex; DMG_ERR_LIMIT when one has 2^32 edges or more.
  */
 dmg_status dmg_graph_store_load(dmg_channel *channel, const dmg_graph_store *store, uint64_t job,
                                 const dmg_graph *graph, uint64_t first, uint64_t last, _Atomic uint64_t *progress_arcs);
 
-/** Pool bytes that a graph will take over all nodes, an upper bound, without the attributes of a run. */
+/**
+ * Pool bytes that a graph will take over all nodes, an upper bound, without the attributes of a run and without what an allocator adds to
+ * extents of a page and more. 0 when dmg_graph_store_create would refuse the options. Costs O(vertices).
+ */
 uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *options);
 
 /** The index to walk along the arcs, or against them; NULL when the store does not have it. */

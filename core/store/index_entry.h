@@ -24,6 +24,10 @@
 #define DMG_INDEX_ENTRY_BYTES_DEFAULT 32
 #define DMG_INDEX_ENTRY_BYTES_MAX     128
 #define DMG_PARTITIONS_MAX            64
+/** Where the lengths begin in an out-of-place entry. */
+#define DMG_INDEX_LENGTHS_AT 12
+/** The largest length that an entry keeps: 30 bits of ones in 4 bytes would read as the sentinel. */
+#define DMG_INDEX_LENGTH_MAX ((UINT32_C(1) << 30) - 2)
 
 /** What all entries of one index have in common. */
 typedef struct dmg_index_shape {
@@ -68,7 +72,7 @@ static inline dmg_address dmg_index_entry_list(const uint8_t *entry)
 static inline bool dmg_index_entry_lengths_are_in_front(const uint8_t *entry)
 {
     uint32_t first;
-    memcpy(&first, entry + 12, sizeof first);
+    memcpy(&first, entry + DMG_INDEX_LENGTHS_AT, sizeof first);
     return first == UINT32_MAX;
 }
 
@@ -83,6 +87,12 @@ static inline dmg_address dmg_index_entry_first_edge(const dmg_index_shape *shap
 {
     return dmg_index_entry_list(entry) +
            (dmg_index_entry_lengths_are_in_front(entry) ? dmg_index_front_bytes(shape) : 0);
+}
+
+/** Bytes that a length takes in an entry, when it is at most DMG_INDEX_LENGTH_MAX. */
+static inline uint32_t dmg_index_length_bytes(uint32_t length)
+{
+    return length < (UINT32_C(1) << 6) ? 1 : length < (UINT32_C(1) << 14) ? 2 : length < (UINT32_C(1) << 22) ? 3 : 4;
 }
 
 /**
@@ -100,12 +110,26 @@ bool dmg_index_entry_set_out_of_place(const dmg_index_shape *shape, uint32_t deg
 /** True when these lengths fit into an entry (so nothing stands in front of the list). */
 bool dmg_index_lengths_fit(const dmg_index_shape *shape, const uint32_t *lengths);
 
+/** dmg_index_entry_segments without its short cuts. */
+bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front,
+                                   uint32_t first, uint32_t last, uint64_t *edges_before, uint64_t *edges);
+
 /**
- * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first, last). `front` is
- * what stands in front of the list, or NULL; it is needed only when the lengths are there. False when the lengths contradict the
- * degree, or are needed and not given. Thread-safe; no remote access.
+ * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first, last), with
+ * first <= last <= partition_count. `front` is what stands in front of the list, or NULL; it is needed only when the lengths are there.
+ * False when the lengths contradict the degree, or are needed and not given; a true result never reaches beyond the degree.
+ * Thread-safe; no remote access.
  */
-bool dmg_index_entry_segments(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front, uint32_t first,
-                              uint32_t last, uint64_t *edges_before, uint64_t *edges);
+static inline bool dmg_index_entry_segments(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front,
+                                            uint32_t first, uint32_t last, uint64_t *edges_before, uint64_t *edges)
+{
+    if (shape->partition_count == 1) {
+        uint64_t degree = dmg_index_entry_degree(entry);
+        *edges_before = first == 0 ? 0 : degree;
+        *edges = first == 0 && last == 1 ? degree : 0;
+        return true;
+    }
+    return dmg_index_entry_segments_walk(shape, entry, front, first, last, edges_before, edges);
+}
 
 #endif
