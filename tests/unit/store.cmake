@@ -2,3 +2,5 @@
 add_library(dmg-test-pool STATIC unit/pool_fixture.c unit/random_graph.c)
 target_include_directories(dmg-test-pool PUBLIC ${PROJECT_SOURCE_DIR}/tests/unit)
 target_link_libraries(dmg-test-pool PUBLIC dmg-pool dmg-formats)
+
+dmg_unit_test(store_layout LINK dmg-test-pool dmg-store)
