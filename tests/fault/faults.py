@@ -1,0 +1,117 @@
+"""
+Nodes that die or stop, and interrupted runs, in every phase: one clear error line, the right exit code, nothing left behind.
+
+  faults.py killed_nodes|stopped_nodes|interrupted
+"""
+
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
+
+from harness import IS_THIN, PEER, check, dmgraph, finish, one_line, path_of, require  # noqa: E402
+from watch import Watched  # noqa: E402
+
+TRANSPORTS = ("cxl_shm", "ucx", "ucx:data=message")
+MNS = 2
+CNS = 2
+# Seconds between the start of the nodes and the fault: connecting, loading, start values, iterations.
+PHASES = (0, 0.03, 0.1, 0.3, 0.7, 2)
+if IS_THIN:
+    PHASES = (0, 0.3, 2)
+GRAPH = path_of("kron.dmg")
+
+
+def start(transport, *options):
+    """A run that never ends by itself."""
+    return Watched("run", "pagerank", GRAPH, "--transport", transport, "--mns", MNS, "--cns", CNS, "--threads", 1,
+                   "--iterations", 4000000000, "--tolerance", 0, *options)
+
+
+def with_fault(transport, kind, which, signal_number, phase, options, codes, has_error):
+    run = start(transport, *options)
+    try:
+        victim = run.process.pid
+        if kind is None:
+            run.wait_for_nodes("memory-node", MNS)
+        else:
+            nodes = run.wait_for_nodes(kind, MNS if kind == "memory-node" else CNS)
+            victim = nodes[which]
+        time.sleep(phase)
+        require(run.process.poll() is None, f"the run ended before the fault: {run.process.poll()}")
+        os.kill(victim, signal_number)
+        code, _, err = run.end()
+        require(code in codes, f"exit code {code} instead of {codes}: {err}")
+        if has_error:
+            line = one_line(err)
+            require("node" in line, f"the error does not name the node: {line}")
+        run.require_nothing_left()
+    finally:
+        run.stop()
+
+
+def node_case(word, transport, kind, which, signal_number, phase, *options):
+    check(f"{word} {kind} {which} {phase} s after its start over {transport}", with_fault, transport, kind, which,
+          signal_number, phase, options, (PEER,), True)
+
+
+def killed_nodes():
+    for transport in TRANSPORTS:
+        for index, phase in enumerate(PHASES):
+            node_case("kill -9 of", transport, "memory-node", index % MNS, signal.SIGKILL, phase)
+            node_case("kill -9 of", transport, "compute-node", index % CNS, signal.SIGKILL, phase)
+
+
+def stopped_nodes():
+    for transport in TRANSPORTS:
+        for index, phase in enumerate(PHASES[::2]):
+            node_case("SIGSTOP of", transport, "memory-node", index % MNS, signal.SIGSTOP, phase, "--peer-timeout", "2s")
+        node_case("SIGSTOP of", transport, "compute-node", 1, signal.SIGSTOP, PHASES[-1], "--peer-timeout", "2s")
+
+
+def interrupted():
+    for transport in TRANSPORTS:
+        for phase in PHASES:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                check(f"{number.name} {phase} s after the start over {transport}", with_fault, transport, None, 0, number, phase,
+                      (), (128 + number,), False)
+            check(f"kill -9 of the launcher {phase} s after the start over {transport}", with_fault, transport, None, 0,
+                  signal.SIGKILL, phase, (), (-signal.SIGKILL,), False)
+
+
+def interrupted_while_reading():
+    """A large text file keeps the launcher busy before there are nodes."""
+    path = path_of("large.el")
+    with open(path, "w") as file:
+        file.writelines(f"{i} {(i * 7919) % 3000017}\n" for i in range(3000000))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        def interrupt(number=number):
+            run = Watched("run", "cc", path)
+            try:
+                time.sleep(0.05)
+                require(run.process.poll() is None, "the file was read too fast for this test")
+                run.process.send_signal(number)
+                code, _, err = run.end()
+                require(code == 128 + number, f"exit code {code}: {err}")
+                run.require_nothing_left()
+            finally:
+                run.stop()
+        check(f"{number.name} while the file is read", interrupt)
+
+
+def main():
+    dmgraph("generate", "kron", "--scale", 15 if IS_THIN else 17, "--edge-factor", 16, "--seed", 1, GRAPH)
+    which = sys.argv[1]
+    if which == "killed_nodes":
+        killed_nodes()
+    elif which == "stopped_nodes":
+        stopped_nodes()
+    else:
+        interrupted()
+        interrupted_while_reading()
+    finish()
+
+
+main()

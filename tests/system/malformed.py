@@ -1,0 +1,186 @@
+"""Malformed inputs: exit code 3 and one line that names the file, the line, and what was expected."""
+
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+
+from harness import (IO, LIMIT, MALFORMED, USAGE, check, dmgraph, finish, one_line, path_of, require, write)
+
+BANNER = "%%MatrixMarket matrix coordinate "
+
+# (what, file name, content, line)
+TEXTS = (
+    ("a word as an id", "word.el", "0 1\n1 x\n", 2),
+    ("a word behind a number", "glued.el", "0 1x\n", 1),
+    ("a negative id", "negative.el", "# a comment\n0 1\n-1 2\n", 3),
+    ("a decimal id", "decimal.el", "0.5 1\n", 1),
+    ("an id beyond 64 bits", "large.el", "0 1\n18446744073709551616 1\n", 2),
+    ("one column", "one.el", "0 1\n2\n1 2\n", 2),
+    ("a comment behind the edge", "behind.el", "0 1\n1 2 # two\n", 2),
+    ("a weight that is missing", "missing.el", "0 1 5\n1 2\n", 2),
+    ("a weight that comes late", "late.el", "0 1\n1 2 5\n", 2),
+    ("a weight that is no number", "nan.el", "0 1 1\n1 2 nan\n", 2),
+    ("a weight that is not finite", "inf.el", "0 1 1\n1 2 inf\n", 2),
+    ("a weight that is a word", "weight.el", "0 1 1\n1 2 heavy\n", 2),
+    ("more columns than three", "four.el", "0 1 2 3\n", 1),
+    ("a byte that is no text", "zero.el", b"0 1\n1 \0 2\n", 2),
+    ("a broken line far down", "far.el", "".join(f"{i} {i + 1}\n" for i in range(50000)) + "1,2\n", 50001),
+    ("a broken last line without its end", "end.el", "0 1\n1 2\n2", 3),
+    ("a broken line behind CRLF lines", "crlf.el", "0 1\r\n1 2\r\n2 ?\r\n", 3),
+    ("an unknown object", "object.mtx", "%%MatrixMarket tensor coordinate real general\n1 1 0\n", 1),
+    ("a dense matrix", "array.mtx", "%%MatrixMarket matrix array real general\n1 1\n1.0\n", 1),
+    ("complex numbers", "complex.mtx", BANNER + "complex general\n1 1 1\n1 1 1 1\n", 1),
+    ("an unknown symmetry", "symmetry.mtx", BANNER + "real crooked\n1 1 1\n1 1 1\n", 1),
+    ("a size line of two numbers", "size.mtx", BANNER + "pattern general\n% comment\n3 3\n1 2\n", 3),
+    ("a size line of words", "words.mtx", BANNER + "pattern general\nthree three one\n", 2),
+    ("a row of 0", "zero.mtx", BANNER + "pattern general\n3 3 1\n0 1\n", 3),
+    ("a column that is too large", "column.mtx", BANNER + "pattern general\n3 3 2\n1 2\n1 4\n", 4),
+    ("a value that is missing", "value.mtx", BANNER + "real general\n3 3 1\n1 2\n", 3),
+    ("a value that is a word", "value_word.mtx", BANNER + "integer general\n3 3 1\n1 2 two\n", 3),
+    ("an entry too many", "many.mtx", BANNER + "pattern general\n3 3 1\n1 2\n2 3\n", 4),
+)
+
+
+def refused(path, *options, algorithm="cc", codes=(MALFORMED,)):
+    run = dmgraph("run", algorithm, path, *options, expect=None)
+    require(run.code in codes, f"exit code {run.code} instead of {codes}: {run.err[-2000:]}{run.out[-500:]}")
+    line = one_line(run.err)
+    require(os.path.basename(path) in line, f"the file is not named: {line}")
+    return line
+
+
+def text(name, content, number):
+    line = refused(write(name, content))
+    require(f"{name}:{number}:" in line, f"line {number} is not named: {line}")
+    require("expected" in line, f"what was expected is not said: {line}")
+
+
+def fewer_entries():
+    line = refused(write("few.mtx", BANNER + "pattern general\n3 3 2\n1 2\n"))
+    require("2" in line and "1" in line, line)
+
+
+def too_large_to_hold():
+    refused(write("huge.mtx", BANNER + "pattern general\n4000000000 4000000000 9000000000000000000\n1 2\n"),
+            codes=(MALFORMED, LIMIT))
+
+
+def too_many_vertices():
+    refused(write("vertices.mtx", BANNER + "pattern general\n4294967295 4294967295 1\n1 2\n"), codes=(LIMIT,))
+
+
+def negative_weight():
+    path = write("debt.el", "# owed\n0 1 3\n1 2 -3\n")
+    line = refused(path, algorithm="sssp")
+    require("debt.el:3" in line and "negative" in line, line)
+    dmgraph("run", "cc", path)
+
+
+def negative_weight_in_the_binary_form():
+    """The line of the text still is in the message."""
+    path = write("debt.el", "# owed\n0 1 3\n1 2 -3\n")
+    dmgraph("convert", path, path_of("debt.dmg"))
+    run = dmgraph("run", "sssp", path_of("debt.dmg"), expect=MALFORMED)
+    require("debt.el:3" in one_line(run.err), run.err)
+
+
+def compressed(suffix, compress, damage):
+    whole = compress("".join(f"{i} {i * 7}\n" for i in range(20000)).encode())
+    if damage == "cut":
+        broken = whole[:len(whole) * 2 // 3]
+    else:
+        broken = bytearray(whole)
+        broken[len(whole) // 2] ^= 0x55
+    refused(write(f"damaged.el.{suffix}", bytes(broken)))
+
+
+def zstd(content):
+    return subprocess.run(["zstd", "-q", "-c", "--check"], input=content, stdout=subprocess.PIPE, check=True).stdout
+
+
+def binary_form(damage):
+    path = write("whole.el", "".join(f"{i} {i * 7 % 1000}\n" for i in range(1000)))
+    dmgraph("convert", path, path_of("whole.dmg"))
+    with open(path_of("whole.dmg"), "rb") as file:
+        whole = bytearray(file.read())
+    if damage == "cut":
+        whole = whole[:len(whole) - 100]
+    elif damage == "head":
+        whole = whole[:20]
+    elif damage == "longer":
+        whole += b"more"
+    elif damage == "counts":
+        for index in range(8, 64):
+            whole[index] ^= 0xff
+    refused(write("broken.dmg", bytes(whole)))
+
+
+def every_byte_of_the_head():
+    """Whatever one byte of the binary form's head says, the program reads the file or refuses it."""
+    path = write("small.el", "0 1\n1 2\n2 0\n")
+    dmgraph("convert", path, path_of("small.dmg"))
+    with open(path_of("small.dmg"), "rb") as file:
+        whole = file.read()
+    for index in range(0, min(len(whole), 256), 5):
+        changed = bytearray(whole)
+        changed[index] ^= 0x81
+        run = dmgraph("info", "graph", write("changed.dmg", bytes(changed)), expect=None)
+        require(run.code in (0, MALFORMED, LIMIT), f"byte {index}: exit code {run.code}: {run.err[-1000:]}")
+
+
+def no_file():
+    run = dmgraph("run", "cc", path_of("nowhere.el"), expect=IO)
+    require("nowhere.el" in one_line(run.err), run.err)
+
+
+def a_folder():
+    run = dmgraph("run", "cc", "/tmp", expect=IO)
+    one_line(run.err)
+
+
+def no_place_for_the_output():
+    run = dmgraph("run", "cc", write("good.el", "0 1\n"), "--output", path_of("nowhere/answer"), expect=IO)
+    require("nowhere/answer" in one_line(run.err), run.err)
+
+
+def a_full_disk():
+    if not os.path.exists("/dev/full"):
+        return
+    run = dmgraph("run", "cc", write("good.el", "0 1\n"), "--output", "/dev/full", expect=IO)
+    require("/dev/full" in one_line(run.err), run.err)
+
+
+def a_source_that_is_no_vertex():
+    run = dmgraph("run", "bfs", write("good.el", "0 1\n"), "--source", 7, expect=USAGE)
+    require(re.search(r"\b7\b", one_line(run.err)), run.err)
+
+
+def main():
+    for what, name, content, number in TEXTS:
+        check(f"{what} is refused with its line", text, name, content, number)
+    check("a matrix with fewer entries than it says is refused", fewer_entries)
+    check("a matrix that cannot be held is refused before memory is taken", too_large_to_hold)
+    check("a matrix with more vertices than 32 bits number is refused", too_many_vertices)
+    check("a negative weight is refused by sssp alone, with its line", negative_weight)
+    check("a negative weight is refused with its line in the text, when the binary form is run", negative_weight_in_the_binary_form)
+    compressors = {"gz": gzip.compress, "xz": lzma.compress}
+    if shutil.which("zstd"):
+        compressors["zst"] = zstd
+    for suffix, compress in compressors.items():
+        for damage in ("cut", "changed"):
+            check(f"a {damage} {suffix} file is refused", compressed, suffix, compress, damage)
+    for damage in ("cut", "head", "longer", "counts"):
+        check(f"a damaged binary form ({damage}) is refused", binary_form, damage)
+    check("a byte of the binary form's head that changes is harmless", every_byte_of_the_head)
+    check("a file that is not there is an input error", no_file)
+    check("a folder is no graph", a_folder)
+    check("an output that cannot be opened is an output error", no_place_for_the_output)
+    check("an output that cannot be written is an output error", a_full_disk)
+    check("a source that is no vertex is a usage error", a_source_that_is_no_vertex)
+    finish()
+
+
+main()

@@ -1,0 +1,266 @@
+"""Every option of the program's help does what it says, and what makes no sense is refused with exit code 2."""
+
+import json
+import re
+
+import reference
+from harness import (LIMIT, OK, USAGE, check, compare, dmgraph, finish, is_close, one_line, path_of, read_answer, require,
+                     write)
+
+LINES = [(1, 2, 5), (2, 3, 4), (1, 3, 100), (3, 4, 1), (4, 4, 1), (3, 4, 6), (5, 6, 2)]
+GRAPH = write("small.el", "".join(f"{u} {v} {w}\n" for u, v, w in LINES))
+PLAIN = reference.Graph(LINES)
+tested = set()
+
+
+def option(name):
+    """Mark an option as tested by the case that follows."""
+    tested.add(name)
+    return "--" + name
+
+
+def answer_of(algorithm, *options, graph=GRAPH):
+    dmgraph("run", algorithm, graph, *options, "--output", path_of("answer"), "--quiet")
+    return read_answer(path_of("answer"))
+
+
+def settings_of(*options, algorithm="cc"):
+    """The run's echo of its settings."""
+    report = json.loads(dmgraph("run", algorithm, GRAPH, *options, "--json").out)
+    return report["settings"] if "settings" in report else report
+
+
+def find(value, key):
+    """The first value under this key, however deep."""
+    if isinstance(value, dict):
+        if key in value:
+            return value[key]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            found = find(item, key)
+            if found is not None:
+                return found
+    return None
+
+
+def numbers_are_taken():
+    settings = settings_of(option("mns"), 2, option("cns"), 3, option("threads"), 2, option("partitions"), 6, option("tasks"), 2,
+                           option("transport"), "cxl_shm")
+    for name, value in (("mns", 2), ("cns", 3), ("threads", 2), ("partitions", 6), ("tasks", 2), ("transport", "cxl_shm")):
+        require(find(settings, name) == value, f"{name} is {find(settings, name)} in {settings}")
+
+
+def sizes_and_times_are_taken():
+    settings = settings_of(option("cache"), "64M", option("memory"), "96M", option("peer-timeout"), "1500ms")
+    require(find(settings, "cache") == 64 << 20, settings)
+    require(find(settings, "memory") == 96 << 20, settings)
+    require(find(settings, "peer-timeout") == 1.5, settings)
+
+
+def placement():
+    for words in ((option("pin-threads"),), (option("prefault"),), (option("numa-node"), 0), (option("page-size"), "2M")):
+        answer = answer_of("cc", *words)
+        compare(answer, reference.components(PLAIN))
+
+
+def a_cache_that_is_too_small():
+    path = write("wide.el", "".join(f"{i} {i + 1}\n" for i in range(100000)))
+    run = dmgraph("run", "pagerank", path, "--cache", 4096, expect=LIMIT)
+    line = one_line(run.err)
+    require("cache" in line, line)
+
+
+def a_memory_node_that_is_too_small():
+    path = write("wide.el", "".join(f"{i} {i + 1}\n" for i in range(300000)))
+    run = dmgraph("run", "cc", path, "--memory", "1M", expect=LIMIT)
+    one_line(run.err)
+
+
+def source():
+    for vertex in (1, 3, 5):
+        compare(answer_of("bfs", option("source"), vertex), reference.bfs(PLAIN, vertex))
+    compare(answer_of("bfs"), reference.bfs(PLAIN, 1))
+
+
+def pagerank_options():
+    answer = answer_of("pagerank", option("iterations"), 3, option("damping"), 0.6, option("tolerance"), 0)
+    compare(answer, reference.pagerank(PLAIN, 3, 0.6), 1e-6)
+    answer = answer_of("pagerank", "--tolerance", 1e9)
+    compare(answer, reference.pagerank(PLAIN, 1), 1e-6)
+    answer = answer_of("pagerank", "--tolerance", 1e-13)
+    compare(answer, reference.pagerank(PLAIN, 300), 1e-9)
+
+
+def directions():
+    wanted = reference.bfs(PLAIN, 1)
+    for direction in ("auto", "push", "pull"):
+        for density in ("auto", "dense", "sparse"):
+            compare(answer_of("bfs", option("direction"), direction, option("density"), density), wanted)
+
+
+def edges_have_directions():
+    compare(answer_of("bfs", option("directed"), "--source", 3), reference.bfs(PLAIN, 3))
+    compare(answer_of("bfs", option("undirected"), "--source", 3), reference.bfs(reference.Graph(LINES, False), 3))
+
+
+def a_symmetric_matrix_is_undirected():
+    path = write("half.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n")
+    compare(answer_of("bfs", "--source", 1, graph=path), reference.bfs(reference.Graph([(2, 1), (3, 2)], False), 1))
+
+
+def weights_are_left_out():
+    answer = answer_of("sssp", option("unweighted"), "--source", 1)
+    compare(answer, reference.shortest_paths(reference.Graph([(u, v) for u, v, _ in LINES]), 1), 0)
+
+
+def weights_are_used():
+    compare(answer_of("sssp", "--source", 1), reference.shortest_paths(PLAIN, 1), 0)
+
+
+def repeats_and_loops():
+    answer = answer_of("pagerank", "--iterations", 5, "--tolerance", 0)
+    compare(answer, reference.pagerank(PLAIN, 5), 1e-6)
+    answer = answer_of("pagerank", option("dedup"), "--iterations", 5, "--tolerance", 0)
+    compare(answer, reference.pagerank(PLAIN.without_repeats(), 5), 1e-6)
+    answer = answer_of("pagerank", option("no-loops"), "--iterations", 5, "--tolerance", 0)
+    compare(answer, reference.pagerank(PLAIN.without_loops(), 5), 1e-6)
+
+
+def repeats_and_loops_are_reported():
+    out = dmgraph("run", "cc", GRAPH).out
+    require(re.search(r"repeat", out) and re.search(r"loop", out), f"neither repeats nor loops are spoken of:\n{out}")
+
+
+def out_lists_only():
+    compare(answer_of("bfs", option("out-lists-only")), reference.bfs(PLAIN, 1))
+
+
+def output_to_the_standard_output():
+    out = dmgraph("run", "bfs", GRAPH, option("output"), "-", option("quiet")).out
+    lines = [line.split() for line in out.splitlines() if not line.startswith("#")]
+    compare({int(words[0]): words[1:] for words in lines}, reference.bfs(PLAIN, 1))
+
+
+def unreached():
+    compare(answer_of("bfs", "--source", 6), reference.bfs(PLAIN, 6))
+    answer = answer_of("sssp", "--source", 5)
+    require(answer[1] == ["inf"] and answer[6] == ["2"], f"{answer}")
+
+
+def verify():
+    for algorithm in ("bfs", "cc", "pagerank", "sssp"):
+        out = dmgraph("run", algorithm, GRAPH, option("verify"), "--cns", 2).out
+        require("verif" in out, f"the summary does not say that it was verified:\n{out}")
+
+
+def table():
+    without = dmgraph("run", "bfs", GRAPH).out
+    with_table = dmgraph("run", "bfs", GRAPH, option("table")).out
+    require(len(with_table.splitlines()) >= len(without.splitlines()) + 4, f"no line an iteration:\n{with_table}")
+
+
+def json_report():
+    run = dmgraph("run", "pagerank", GRAPH, option("json"), "--mns", 2, "--cns", 2)
+    report = json.loads(run.out)
+    for word in ("transport", "mns", "cns", "threads", "iterations"):
+        require(word in json.dumps(report), f"{word} is not in {run.out}")
+    require(run.err == "", f"the standard error is not empty: {run.err}")
+
+
+def summary():
+    run = dmgraph("run", "cc", GRAPH, "--mns", 2, "--cns", 2)
+    for word in ("vertices", "load", "wait", "cache", "bytes"):
+        require(word in run.out.lower(), f"'{word}' is not in the summary:\n{run.out}")
+    require(run.err == "", f"the standard error is not empty: {run.err}")
+
+
+def quiet():
+    run = dmgraph("run", "cc", GRAPH, "--quiet", option("no-progress"))
+    require(run.out == "" and run.err == "", f"{run.out}{run.err}")
+
+
+def log_level():
+    require(dmgraph("run", "cc", GRAPH, option("log-level"), "none").err == "", "none is not silent")
+    dmgraph("run", "cc", GRAPH, "--log-level", "debug")
+
+
+def a_summary_never_mixes_with_an_answer():
+    run = dmgraph("run", "cc", GRAPH, "--output", "-")
+    for line in run.out.splitlines():
+        require(re.fullmatch(r"#.*|\d+ \d+", line), f"not a line of the answer: {line}")
+
+
+def generator_options():
+    dmgraph("generate", "kron", option("scale"), 6, option("edge-factor"), 4, option("seed"), 3, option("weighted"), path_of("k.dmg"))
+    out = dmgraph("info", "graph", path_of("k.dmg")).out
+    require("weight" in out.lower(), out)
+
+
+def info_of_a_graph():
+    out = dmgraph("info", "graph", GRAPH).out
+    require("6" in out and "7" in out, f"neither 6 vertices nor 7 arcs:\n{out}")
+
+
+def info_of_transports():
+    out = dmgraph("info", "transports").out
+    require("cxl_shm" in out and "ucx" in out, out)
+    json.loads(dmgraph("info", "transports", "--json").out)
+
+
+def help_is_printed():
+    for words in (("--help",), ("run", option("help")), ("convert", "--help"), ("generate", "--help"), ("info", "--help")):
+        run = dmgraph(*words)
+        require("dmgraph" in run.out and run.err == "", f"{words}: {run.out}{run.err}")
+    require(re.search(r"\d+\.\d+", dmgraph("--version").out), "no version")
+
+
+def misuse(*words):
+    run = dmgraph(*words, expect=USAGE)
+    one_line(run.err)
+    return run.err
+
+
+def misuses():
+    for words in (
+            ("fly",), ("run",), ("run", "cc"), ("run", "sorting", GRAPH), ("run", "cc", GRAPH, "another"),
+            ("run", "cc", GRAPH, "--mns"), ("run", "cc", GRAPH, "--mns", "0"), ("run", "cc", GRAPH, "--mns", "two"),
+            ("run", "cc", GRAPH, "--cns", "-1"), ("run", "cc", GRAPH, "--threads", "0"),
+            ("run", "cc", GRAPH, "--cache", "much"), ("run", "cc", GRAPH, "--peer-timeout", "5"),
+            ("run", "cc", GRAPH, "--directed", "--undirected"), ("run", "cc", GRAPH, "--direction", "sideways"),
+            ("run", "pagerank", GRAPH, "--damping", "1.5"), ("run", "pagerank", GRAPH, "--tolerance", "-1"),
+            ("run", "bfs", GRAPH, "--source", "99"), ("run", "bfs", GRAPH, "--source", "18446744073709551616"),
+            ("run", "cc", GRAPH, "--transport", "pigeons"), ("run", "cc", GRAPH, "--transport", "ucx:wings=2"),
+            ("convert", GRAPH), ("generate", "kron", "--scale", "99", path_of("x")), ("generate", "trees", path_of("x")),
+            ("info",), ("info", "weather")):
+        try:
+            misuse(*words)
+        except Exception as error:
+            raise type(error)(f"{' '.join(map(str, words))}: {error}") from error
+
+
+def a_near_miss_is_named():
+    require("--threads" in misuse("run", "cc", GRAPH, "--thread", "2"), "--threads is not proposed")
+
+
+def every_option_is_tested():
+    documented = set()
+    for words in (("run",), ("convert",), ("generate",), ("info",)):
+        documented |= set(re.findall(r"^\s+--([a-z][a-z-]*)", dmgraph(*words, "--help").out, re.M))
+    require(documented, "the help names no options")
+    require(documented <= tested, f"options without a test: {sorted(documented - tested)}")
+
+
+def main():
+    for function in (
+            numbers_are_taken, sizes_and_times_are_taken, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
+            source, pagerank_options, directions, edges_have_directions, a_symmetric_matrix_is_undirected,
+            weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
+            output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,
+            a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, help_is_printed, misuses,
+            a_near_miss_is_named, every_option_is_tested):
+        check(function.__name__, function)
+    finish()
+
+
+main()

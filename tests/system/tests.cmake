@@ -1,0 +1,31 @@
+# Tests that run the program, written in Python's standard library alone. One ctest entry each.
+find_program(DMGRAPH_PYTHON python3)
+
+# dmg_program_test(NAME SCRIPT arguments...)
+function(dmg_program_test name script)
+  add_test(NAME ${name} COMMAND ${DMGRAPH_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN})
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT "DMGRAPH_PROGRAM=$<TARGET_FILE:dmgraph>;PYTHONUNBUFFERED=1"
+    SKIP_RETURN_CODE 77
+    TIMEOUT 900)
+endfunction()
+
+add_test(NAME layers.arrows COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-layers)
+add_test(NAME layers.self_test COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-layers --self-test)
+
+if(DMGRAPH_PYTHON AND TARGET dmgraph)
+  foreach(algorithm bfs cc pagerank sssp)
+    dmg_program_test(system.answers.${algorithm} system/answers.py ${algorithm})
+  endforeach()
+  foreach(subject options malformed formats)
+    dmg_program_test(system.${subject} system/${subject}.py)
+  endforeach()
+  foreach(subject expected graphalytics faulty)
+    dmg_program_test(conformance.${subject} conformance/${subject}.py)
+  endforeach()
+  foreach(subject killed_nodes stopped_nodes interrupted)
+    dmg_program_test(fault.${subject} fault/faults.py ${subject})
+  endforeach()
+else()
+  message(STATUS "No python3: the tests that run the program are left out")
+endif()
