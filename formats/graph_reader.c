@@ -1,0 +1,146 @@
+#include "formats/graph_reader.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "formats/binary_form.h"
+#include "formats/binary_layout.h"
+#include "formats/rebuild.h"
+#include "formats/text_readers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+const char *dmg_format_name(dmg_format format)
+{
+    switch (format) {
+    case DMG_FORMAT_EDGE_LIST:
+        return "edge list";
+    case DMG_FORMAT_MATRIX_MARKET:
+        return "Matrix Market";
+    case DMG_FORMAT_BINARY:
+        return "dmgraph binary";
+    case DMG_FORMAT_AUTO:
+        break;
+    }
+    return "by content";
+}
+
+dmg_status dmg_text_reader_finish(const dmg_text_source *source, dmg_graph_builder *builder, uint64_t negative_line,
+                                  dmg_graph *graph, dmg_read_report *report)
+{
+    dmg_builder_report built;
+    dmg_status status = dmg_graph_builder_finish(builder, graph, &built);
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status, "%s", source->path);
+    }
+    report->lines = source->line;
+    report->lines_skipped = source->skipped;
+    report->loops_dropped = built.loops_dropped;
+    report->repeats_dropped = built.repeats_dropped;
+    report->weight_rounding = built.weight_rounding;
+    graph->negative_line = negative_line;
+    if (negative_line) {
+        snprintf(graph->negative_source, sizeof graph->negative_source, "%s", source->path);
+    }
+    return DMG_OK;
+}
+
+/** The banner with one percent sign too few is a known mistake: taken for a comment, the size line would be an edge. */
+static bool has_banner(const char *text, size_t bytes)
+{
+    static const char banner[] = "%%MatrixMarket";
+    size_t begin = 0;
+    while (begin < bytes && (dmg_is_blank(text[begin]) || dmg_is_line_end(text[begin]))) {
+        begin++;
+    }
+    text += begin;
+    bytes -= begin;
+    return (bytes >= sizeof banner - 1 && strncasecmp(text, banner, sizeof banner - 1) == 0) ||
+           (bytes >= sizeof banner - 2 && strncasecmp(text, banner + 1, sizeof banner - 2) == 0);
+}
+
+/** NAME.mtx, also with the suffix of a compressor behind. */
+static bool is_named_matrix_market(const char *path)
+{
+    const char *suffix = strstr(path, ".mtx");
+    for (const char *next = suffix; next; next = strstr(next + 1, ".mtx")) {
+        suffix = next;
+    }
+    return suffix && (strcmp(suffix, ".mtx") == 0 || (suffix[4] == '.' && !strchr(suffix, '/')));
+}
+
+static dmg_status read_text(const char *path, dmg_input_stream *input, const dmg_read_options *options,
+                            dmg_graph *graph, dmg_read_report *report)
+{
+    dmg_text_source source;
+    const char *begin = NULL;
+    size_t bytes = 0;
+    dmg_status status = dmg_text_source_open(&source, path, input, options);
+    if (status == DMG_OK) {
+        status = dmg_text_source_peek(&source, &begin, &bytes);
+    }
+    if (status == DMG_OK && bytes >= DMG_BINARY_MAGIC_BYTES &&
+        memcmp(begin, dmg_binary_magic, DMG_BINARY_MAGIC_BYTES) == 0) {
+        status = dmg_error(
+            DMG_ERR_FORMAT,
+            "%s: dmgraph's binary form, compressed: expected it as it is, it is mapped; decompress it first", path);
+    }
+    if (status == DMG_OK) {
+        report->format = options->format != DMG_FORMAT_AUTO ? options->format
+                         : has_banner(begin, bytes)         ? DMG_FORMAT_MATRIX_MARKET
+                                                            : DMG_FORMAT_EDGE_LIST;
+        bool guard_size_line = options->format == DMG_FORMAT_AUTO && is_named_matrix_market(path);
+        status = report->format == DMG_FORMAT_MATRIX_MARKET
+                     ? dmg_matrix_market_read(&source, options, graph, report)
+                     : dmg_edge_list_read(&source, options, guard_size_line, graph, report);
+    }
+    dmg_text_source_close(&source);
+    return status;
+}
+
+static dmg_status read_binary(const char *path, int file, const dmg_read_options *options, dmg_graph *graph,
+                              dmg_read_report *report)
+{
+    report->format = DMG_FORMAT_BINARY;
+    dmg_status status = dmg_binary_form_map(file, path, true, graph);
+    if (status == DMG_OK && dmg_rebuild_is_needed(graph, options)) {
+        dmg_graph mapped = *graph;
+        status = dmg_rebuild(&mapped, options, graph, report);
+        dmg_graph_close(&mapped);
+    }
+    return status;
+}
+
+dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg_graph *graph, dmg_read_report *report)
+{
+    static const dmg_read_options defaults = {0};
+    dmg_read_report own_report;
+    uint64_t start_ns = dmg_now_ns();
+    options = options ? options : &defaults;
+    report = report ? report : &own_report;
+    memset(graph, 0, sizeof *graph);
+    memset(report, 0, sizeof *report);
+    dmg_input_stream *input;
+    dmg_status status = dmg_input_stream_open(path, &input);
+    if (status != DMG_OK) {
+        return status;
+    }
+    report->file_bytes = dmg_input_stream_file_bytes(input);
+    snprintf(report->compression, sizeof report->compression, "%s", dmg_input_stream_compression(input));
+    const unsigned char *first;
+    size_t first_bytes = dmg_input_stream_first_bytes(input, &first);
+    bool is_binary = options->format == DMG_FORMAT_BINARY ||
+                     (options->format == DMG_FORMAT_AUTO && first_bytes >= DMG_BINARY_MAGIC_BYTES &&
+                      memcmp(first, dmg_binary_magic, DMG_BINARY_MAGIC_BYTES) == 0);
+    status = is_binary ? read_binary(path, dmg_input_stream_file(input), options, graph, report)
+                       : read_text(path, input, options, graph, report);
+    dmg_input_stream_close(input);
+    if (status != DMG_OK) {
+        memset(graph, 0, sizeof *graph);
+        return status;
+    }
+    report->seconds = (double)(dmg_now_ns() - start_ns) / 1e9;
+    return DMG_OK;
+}
