@@ -1,0 +1,339 @@
+/*
+ * A thread's channel: checks, counts, hands over to the backend, and waits.
+ */
+#include "core/base/checked.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "transport/core.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BYTES     8
+#define SPIN_ROUNDS    200
+#define YIELD_ROUNDS   4
+#define SLEEP_NS_FIRST UINT64_C(200000)
+#define SLEEP_NS_MAX   UINT64_C(4000000)
+
+dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
+{
+    *channel = NULL;
+    dmg_channel *opened = calloc(1, sizeof *opened);
+    bool *is_failed = calloc(client->node_count, sizeof *is_failed);
+    if (!opened || !is_failed) {
+        free(opened);
+        free(is_failed);
+        return dmg_error(DMG_ERR_MEMORY, "opening a channel: out of memory");
+    }
+    opened->backend = client->backend;
+    opened->client = client;
+    opened->nodes = client->nodes;
+    opened->node_count = client->node_count;
+    opened->is_failed = is_failed;
+    dmg_status status = client->backend->channel_open(client->implementation, opened, &opened->implementation);
+    if (status != DMG_OK) {
+        free(is_failed);
+        free(opened);
+        return dmg_error_prefix(status, "opening a channel");
+    }
+    *channel = opened;
+    return DMG_OK;
+}
+
+void dmg_channel_close(dmg_channel *channel)
+{
+    if (!channel) {
+        return;
+    }
+    channel->backend->channel_close(channel->implementation);
+    free(channel->is_failed);
+    free(channel);
+}
+
+dmg_client *dmg_channel_client(const dmg_channel *channel)
+{
+    return channel->client;
+}
+
+const dmg_counters *dmg_channel_counters(const dmg_channel *channel)
+{
+    return &channel->counters;
+}
+
+/* ---- posting ---- */
+
+__attribute__((format(printf, 4, 5), cold)) static bool refuse(dmg_channel *channel, uint16_t node,
+                                                               dmg_completion *completion, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(channel->refusal, sizeof channel->refusal, format, arguments);
+    va_end(arguments);
+    channel->refused = completion;
+    dmg_completion_end(completion, DMG_ERR_ARGUMENT, node);
+    return false;
+}
+
+/* False when the operation has already ended: it is nonsense, or its node is dead. */
+static inline bool admit_node(dmg_channel *channel, uint16_t node, dmg_completion *completion)
+{
+    completion->pending++;
+    if (node >= channel->node_count) {
+        return refuse(channel, node, completion, "the pool has %u memory nodes, not a node %u", channel->node_count,
+                      (unsigned int)node);
+    }
+    if (atomic_load_explicit(&channel->nodes[node].dead, memory_order_acquire)) {
+        dmg_completion_end(completion, DMG_ERR_PEER, node);
+        return false;
+    }
+    return true;
+}
+
+static inline bool admit_span(dmg_channel *channel, dmg_address address, uint64_t bytes, dmg_completion *completion)
+{
+    uint16_t node = dmg_address_node(address);
+    uint64_t offset = dmg_address_offset(address);
+    if (!admit_node(channel, node, completion)) {
+        return false;
+    }
+    if (!dmg_range_is_inside(offset, bytes, channel->nodes[node].segment_bytes)) {
+        return refuse(channel, node, completion,
+                      "%" PRIu64 " bytes at offset %" PRIu64 " of memory node %u are not inside its segment of %" PRIu64
+                      " bytes",
+                      bytes, offset, (unsigned int)node, channel->nodes[node].segment_bytes);
+    }
+    return true;
+}
+
+static inline bool admit_word(dmg_channel *channel, dmg_address word, dmg_completion *completion)
+{
+    if (!admit_span(channel, word, WORD_BYTES, completion)) {
+        return false;
+    }
+    if (word % WORD_BYTES != 0) {
+        return refuse(channel, dmg_address_node(word), completion,
+                      "an atomic operation needs a word aligned to 8 bytes; offset %" PRIu64
+                      " of memory node %u is not",
+                      dmg_address_offset(word), (unsigned int)dmg_address_node(word));
+    }
+    return true;
+}
+
+static inline void count(dmg_channel *channel, dmg_operation_kind kind, uint64_t bytes)
+{
+    dmg_counters_count(&channel->counters, kind, bytes);
+    channel->unrung++;
+}
+
+void dmg_post_read(dmg_channel *channel, dmg_address from, void *to, uint64_t bytes, dmg_completion *completion)
+{
+    if (!admit_span(channel, from, bytes, completion)) {
+        return;
+    }
+    if (bytes == 0) {
+        completion->pending--;
+        return;
+    }
+    count(channel, DMG_OPERATION_READ, bytes);
+    channel->backend->post_read(channel->implementation, dmg_address_node(from), dmg_address_offset(from), to, bytes,
+                                completion);
+}
+
+void dmg_post_write(dmg_channel *channel, const void *from, dmg_address to, uint64_t bytes, dmg_completion *completion)
+{
+    if (!admit_span(channel, to, bytes, completion)) {
+        return;
+    }
+    if (bytes == 0) {
+        completion->pending--;
+        return;
+    }
+    count(channel, DMG_OPERATION_WRITE, bytes);
+    channel->backend->post_write(channel->implementation, from, dmg_address_node(to), dmg_address_offset(to), bytes,
+                                 completion);
+}
+
+void dmg_post_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, uint64_t desired, uint64_t *observed,
+                    dmg_completion *completion)
+{
+    if (!admit_word(channel, word, completion)) {
+        return;
+    }
+    count(channel, DMG_OPERATION_CAS, WORD_BYTES);
+    channel->backend->post_cas64(channel->implementation, dmg_address_node(word), dmg_address_offset(word), expected,
+                                 desired, observed, completion);
+}
+
+void dmg_post_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uint64_t *before,
+                    dmg_completion *completion)
+{
+    if (!admit_word(channel, word, completion)) {
+        return;
+    }
+    count(channel, DMG_OPERATION_FAA, WORD_BYTES);
+    channel->backend->post_faa64(channel->implementation, dmg_address_node(word), dmg_address_offset(word), addend,
+                                 before, completion);
+}
+
+void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                   dmg_call *call, dmg_completion *completion)
+{
+    call->reply_bytes = 0;
+    call->reply_status = DMG_OK;
+    if (!admit_node(channel, node, completion)) {
+        return;
+    }
+    if (bytes > DMG_MESSAGE_BYTES_MAX) {
+        refuse(channel, node, completion, "a message of %zu bytes is longer than the %d bytes that one may have", bytes,
+               DMG_MESSAGE_BYTES_MAX);
+        return;
+    }
+    count(channel, DMG_OPERATION_MESSAGE, bytes);
+    channel->backend->post_call(channel->implementation, node, type, payload, bytes, call, completion);
+}
+
+void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
+{
+    (void)address; /* which node's link would carry it */
+    channel->counters.in_place_spans++;
+    channel->counters.in_place_bytes += bytes;
+}
+
+/* ---- progress ---- */
+
+void dmg_channel_notice_deaths(dmg_channel *channel)
+{
+    uint32_t deaths = atomic_load_explicit(&channel->client->deaths, memory_order_acquire);
+    if (deaths == channel->deaths_seen) {
+        return;
+    }
+    channel->deaths_seen = deaths;
+    for (uint32_t node = 0; node < channel->node_count; node++) {
+        if (!channel->is_failed[node] && atomic_load_explicit(&channel->nodes[node].dead, memory_order_acquire)) {
+            channel->is_failed[node] = true;
+            channel->backend->fail_node(channel->implementation, (uint16_t)node);
+        }
+    }
+}
+
+void dmg_channel_ring(dmg_channel *channel)
+{
+    if (channel->unrung > 0) {
+        channel->unrung = 0;
+        channel->counters.rings++;
+        channel->backend->ring(channel->implementation);
+    }
+}
+
+void dmg_channel_poll(dmg_channel *channel)
+{
+    dmg_channel_ring(channel);
+    channel->backend->poll(channel->implementation);
+    dmg_channel_notice_deaths(channel);
+}
+
+static void wait_for(dmg_channel *channel, const dmg_completion *completion)
+{
+    uint64_t start_ns = dmg_now_ns();
+    uint64_t sleep_ns = SLEEP_NS_FIRST;
+    for (uint32_t round = 0;; round++) {
+        dmg_channel_poll(channel);
+        if (completion->pending == 0) {
+            break;
+        }
+        if (round < SPIN_ROUNDS) {
+            __builtin_ia32_pause();
+        } else if (round < SPIN_ROUNDS + YIELD_ROUNDS) {
+            sched_yield();
+        } else {
+            channel->backend->channel_sleep(channel->implementation, sleep_ns);
+            sleep_ns = sleep_ns * 2 < SLEEP_NS_MAX ? sleep_ns * 2 : SLEEP_NS_MAX;
+        }
+    }
+    channel->counters.wait_ns += dmg_now_ns() - start_ns;
+}
+
+static dmg_status explain(const dmg_channel *channel, const dmg_completion *completion)
+{
+    unsigned int node = completion->failed_node;
+    if (completion->status == DMG_ERR_ARGUMENT && channel->refused == completion) {
+        return dmg_error(DMG_ERR_ARGUMENT, "%s", channel->refusal);
+    }
+    if (completion->status == DMG_ERR_PEER &&
+        dmg_client_node_status(channel->client, completion->failed_node) == DMG_ERR_PEER) {
+        return DMG_ERR_PEER;
+    }
+    const char *address = node < channel->node_count ? channel->client->addresses[node] : "not in the pool";
+    if (completion->status == DMG_ERR_LIMIT) {
+        return dmg_error(DMG_ERR_LIMIT, "the answer of memory node %u (%s) is longer than the room for it", node,
+                         address);
+    }
+    return dmg_error(completion->status, "an operation on memory node %u (%s) ended with %s", node, address,
+                     dmg_status_name(completion->status));
+}
+
+dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion)
+{
+    dmg_channel_ring(channel);
+    if (completion->pending != 0) {
+        wait_for(channel, completion);
+    }
+    return completion->status == DMG_OK ? DMG_OK : explain(channel, completion);
+}
+
+/* ---- conveniences that wait ---- */
+
+dmg_status dmg_read(dmg_channel *channel, dmg_address from, void *to, uint64_t bytes)
+{
+    dmg_completion completion = {0};
+    dmg_post_read(channel, from, to, bytes, &completion);
+    return dmg_wait(channel, &completion);
+}
+
+dmg_status dmg_write(dmg_channel *channel, const void *from, dmg_address to, uint64_t bytes)
+{
+    dmg_completion completion = {0};
+    dmg_post_write(channel, from, to, bytes, &completion);
+    return dmg_wait(channel, &completion);
+}
+
+dmg_status dmg_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, uint64_t desired, uint64_t *observed)
+{
+    dmg_completion completion = {0};
+    dmg_post_cas64(channel, word, expected, desired, observed, &completion);
+    return dmg_wait(channel, &completion);
+}
+
+dmg_status dmg_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uint64_t *before)
+{
+    dmg_completion completion = {0};
+    dmg_post_faa64(channel, word, addend, before, &completion);
+    return dmg_wait(channel, &completion);
+}
+
+dmg_status dmg_message(dmg_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                       dmg_call *call)
+{
+    /* Room of our own, so that a handler's error sentence arrives whole however little the caller expects. */
+    _Alignas(WORD_BYTES) char reply[DMG_MESSAGE_BYTES_MAX];
+    dmg_call own = {.reply = reply, .reply_capacity = sizeof reply};
+    dmg_completion completion = {0};
+    dmg_post_call(channel, node, type, payload, bytes, &own, &completion);
+    dmg_status status = dmg_wait(channel, &completion);
+    if (status != DMG_OK) {
+        return status;
+    }
+    completion.status = dmg_call_answer(call, own.reply_status, reply, own.reply_bytes);
+    if (completion.status != DMG_OK) {
+        completion.failed_node = node;
+        return explain(channel, &completion);
+    }
+    if (own.reply_status != DMG_OK) {
+        return dmg_error(own.reply_status, "memory node %u: %.*s", (unsigned int)node, (int)own.reply_bytes, reply);
+    }
+    return DMG_OK;
+}

@@ -1,0 +1,83 @@
+/**
+ * @file core.h
+ * What the files of the common transport layer share. Backends do not include it: they see backend.h.
+ */
+#ifndef DMG_TRANSPORT_CORE_H
+#define DMG_TRANSPORT_CORE_H
+
+#include "transport/backend.h"
+
+#include <pthread.h>
+
+/** "I am alive": a client's monitor sends it, the server answers. */
+#define DMG_MESSAGE_TYPE_LEASE 1
+
+/** Find a transport string's backend and take its parameters apart; unknown backends and keys are errors that list the known. */
+dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backend,
+                               dmg_transport_parameters *parameters);
+
+/** What the server knows of a client. It stays while channels are open, so that one that lost its lease is refused. */
+typedef struct dmg_server_client {
+    uint64_t id;
+    uint64_t heard_ns;
+    uint32_t channels;
+    bool is_gone;
+    bool is_reported; /**< on_client_gone was called */
+    dmg_status why;
+} dmg_server_client;
+
+struct dmg_server {
+    const dmg_backend *backend;
+    void *implementation;
+    dmg_server_options options;
+    char *transport;
+    char *bind;
+    char *path;
+    atomic_bool is_stopped;
+    dmg_counters counters;
+    dmg_server_client *clients;
+    uint32_t client_count;
+    uint32_t client_capacity;
+    bool has_gone_clients; /**< some client is gone and has to be reported or forgotten */
+    uint64_t now_ns;       /**< read once a round of the serve loop */
+};
+
+struct dmg_client {
+    const dmg_backend *backend;
+    void *implementation;
+    char **addresses;
+    uint32_t node_count;
+    uint64_t peer_timeout_ns;
+    uint64_t id;
+    dmg_capabilities capabilities;
+    dmg_node *nodes;
+    pthread_mutex_t death_lock;
+    _Atomic uint32_t deaths; /**< raised after a node was marked dead; channels compare it with what they saw */
+    dmg_channel *monitor_channel;
+    pthread_t monitor;
+    bool has_monitor;
+    atomic_bool monitor_is_stopped;
+};
+
+struct dmg_channel {
+    const dmg_backend *backend;
+    void *implementation;
+    dmg_client *client;
+    const dmg_node *nodes;
+    uint32_t node_count;
+    uint32_t unrung; /**< operations posted since the last ring */
+    uint32_t deaths_seen;
+    bool *is_failed; /**< by node: fail_node was called */
+    dmg_counters counters;
+    const dmg_completion *refused; /**< whose operation was refused last, and why */
+    char refusal[192];
+};
+
+/** Tell the backend of nodes that died since the last call. */
+void dmg_channel_notice_deaths(dmg_channel *channel);
+
+/** Start and stop the thread that keeps the leases. */
+dmg_status dmg_monitor_start(dmg_client *client);
+void dmg_monitor_stop(dmg_client *client);
+
+#endif

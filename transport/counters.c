@@ -1,0 +1,22 @@
+#include "transport/counters.h"
+
+void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
+{
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        sum->operations[kind] += more->operations[kind];
+        sum->bytes[kind] += more->bytes[kind];
+    }
+    for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+        sum->sizes[bucket] += more->sizes[bucket];
+    }
+    sum->rings += more->rings;
+    sum->in_place_spans += more->in_place_spans;
+    sum->in_place_bytes += more->in_place_bytes;
+    sum->wait_ns += more->wait_ns;
+}
+
+const char *dmg_operation_kind_name(dmg_operation_kind kind)
+{
+    static const char *const names[DMG_OPERATION_KINDS] = {"read", "write", "cas", "faa", "message"};
+    return names[kind];
+}

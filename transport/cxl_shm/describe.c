@@ -1,0 +1,157 @@
+/*
+ * What this machine offers to the cxl_shm backend, and its table of operations.
+ */
+#include "core/base/error.h"
+#include "transport/cxl_shm/shm.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <numa.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MEBIBYTE 20
+
+typedef struct listing {
+    dmg_transport_info *infos;
+    size_t capacity;
+    size_t count;
+} listing;
+
+/* The next line to fill in; the last one again when there is no more room. */
+static dmg_transport_info *next_line(listing *lines, const char *device)
+{
+    if (lines->count < lines->capacity) {
+        lines->count++;
+    }
+    dmg_transport_info *info = &lines->infos[lines->count - 1];
+    *info = (dmg_transport_info){.flags = DMG_SHM_CAPABILITIES, .atomics = DMG_ATOMICS_CALLER_CPU};
+    snprintf(info->backend, sizeof info->backend, DMG_SHM_BACKEND_NAME);
+    snprintf(info->device, sizeof info->device, "%s", device);
+    return info;
+}
+
+static bool read_number(const char *path, uint64_t *number)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return false;
+    }
+    int found = fscanf(file, "%" SCNu64, number);
+    fclose(file);
+    return found == 1;
+}
+
+static void describe_hugepages(listing *lines, const char *device, unsigned int page_kib)
+{
+    char path[128];
+    uint64_t free_pages;
+    dmg_transport_info *info = next_line(lines, device);
+    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%ukB/free_hugepages", page_kib);
+    if (!read_number(path, &free_pages)) {
+        snprintf(info->reason, sizeof info->reason, "the kernel has no pages of this size");
+    } else if (free_pages == 0) {
+        snprintf(info->reason, sizeof info->reason,
+                 "none are free; as root: echo COUNT > /sys/kernel/mm/hugepages/hugepages-%ukB/nr_hugepages", page_kib);
+    } else {
+        info->is_available = true;
+        snprintf(info->reason, sizeof info->reason, "%" PRIu64 " pages are free; used when asked for", free_pages);
+    }
+}
+
+static void describe_nodes(listing *lines)
+{
+    if (numa_available() < 0) {
+        return;
+    }
+    for (int node = 0; node <= numa_max_node(); node++) {
+        long long free_bytes;
+        long long bytes = numa_node_size64(node, &free_bytes);
+        struct bitmask *cpus = numa_allocate_cpumask();
+        bool has_cpus = cpus && numa_node_to_cpus(node, cpus) == 0 && numa_bitmask_weight(cpus) > 0;
+        if (cpus) {
+            numa_free_cpumask(cpus);
+        }
+        if (bytes <= 0 || (node == 0 && has_cpus)) {
+            continue;
+        }
+        char device[32];
+        snprintf(device, sizeof device, "NUMA node %d", node);
+        dmg_transport_info *info = next_line(lines, device);
+        info->is_available = numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned int)node);
+        snprintf(info->reason, sizeof info->reason, "%lld MiB, %lld MiB free%s; %s", bytes >> MEBIBYTE,
+                 free_bytes >> MEBIBYTE, has_cpus ? "" : ", no CPUs: CXL memory shows itself like this",
+                 info->is_available ? "used when asked for" : "this process may not use it");
+    }
+}
+
+static void describe_dax_devices(listing *lines)
+{
+    DIR *devices = opendir("/dev");
+    if (!devices) {
+        return;
+    }
+    for (struct dirent *entry = readdir(devices); entry; entry = readdir(devices)) {
+        if (strncmp(entry->d_name, "dax", 3) != 0) {
+            continue;
+        }
+        char device[300];
+        snprintf(device, sizeof device, "/dev/%s", entry->d_name);
+        dmg_transport_info *info = next_line(lines, device);
+        info->is_available = access(device, R_OK | W_OK) == 0;
+        snprintf(info->reason, sizeof info->reason, "%s",
+                 info->is_available ? "used when it is named as the segment's path"
+                                    : "this user may not read and write it");
+    }
+    closedir(devices);
+}
+
+dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *count)
+{
+    listing lines = {.infos = infos, .capacity = capacity};
+    *count = 0;
+    if (capacity == 0) {
+        return DMG_OK;
+    }
+    dmg_transport_info *memory = next_line(&lines, "shared memory");
+    memory->is_available = true;
+    memory->is_default = true;
+    snprintf(memory->reason, sizeof memory->reason,
+             "anonymous memory, mapped by all processes of the pool on this machine; gone with them");
+    describe_hugepages(&lines, "2 MiB hugepages", 2048);
+    describe_hugepages(&lines, "1 GiB hugepages", 1048576);
+    describe_nodes(&lines);
+    describe_dax_devices(&lines);
+    *count = lines.count;
+    return DMG_OK;
+}
+
+static const char *const parameter_keys[] = {NULL};
+
+const dmg_backend dmg_backend_cxl_shm = {
+    .name = DMG_SHM_BACKEND_NAME,
+    .describe = dmg_shm_describe,
+    .parameter_keys = parameter_keys,
+    .server_create = dmg_shm_server_create,
+    .server_destroy = dmg_shm_server_destroy,
+    .server_address = dmg_shm_server_address,
+    .server_segment = dmg_shm_server_segment,
+    .server_progress = dmg_shm_server_progress,
+    .server_sleep = dmg_shm_server_sleep,
+    .server_wake = dmg_shm_server_wake,
+    .server_reply = dmg_shm_server_reply,
+    .client_open = dmg_shm_client_open,
+    .client_close = dmg_shm_client_close,
+    .channel_open = dmg_shm_channel_open,
+    .channel_close = dmg_shm_channel_close,
+    .post_read = dmg_shm_post_read,
+    .post_write = dmg_shm_post_write,
+    .post_cas64 = dmg_shm_post_cas64,
+    .post_faa64 = dmg_shm_post_faa64,
+    .post_call = dmg_shm_post_call,
+    .ring = dmg_shm_ring,
+    .poll = dmg_shm_poll,
+    .channel_sleep = dmg_shm_channel_sleep,
+    .fail_node = dmg_shm_fail_node,
+};

@@ -1,0 +1,542 @@
+/*
+ * The memory-node side: sockets that come and go, and one control area for each channel.
+ *
+ * Nothing that a client wrote is believed: numbers are read from shared memory once, checked, and a payload is copied before the
+ * handler sees it. A channel that holds nonsense is broken, and closed like one whose process died. Nothing here waits for a client.
+ */
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "transport/cxl_shm/shm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CHANNELS_MAX           4096
+#define CHANNELS_INITIAL       16
+#define EVENTS_MAX             64
+#define ACCEPTS_MAX            16  /* a round, so that a flood of connections does not keep messages waiting */
+#define REQUESTS_MAX           16  /* of one channel a round, so that the others have their turn */
+#define SOCKET_ROUNDS          256 /* rounds of progress between two looks at the sockets when messages never pause */
+#define GREETING_NS            UINT64_C(2000000000)
+#define ACCEPT_PAUSE_NS        UINT64_C(100000000)
+#define MILLISECOND_NS         UINT64_C(1000000)
+#define EVENT_LISTENER         UINT64_MAX
+#define EVENT_WAKE             (UINT64_MAX - 1)
+#define BYTES_DRAINED_MAX      64
+#define TOKEN_SLOT_BITS        6
+#define TOKEN_USE_BITS         26
+#define TOKEN_CHANNEL_BITS     12
+#define TOKEN_CHANNEL_SHIFT    (TOKEN_SLOT_BITS + TOKEN_USE_BITS)
+#define TOKEN_GENERATION_SHIFT (TOKEN_CHANNEL_SHIFT + TOKEN_CHANNEL_BITS)
+#define LOW_BITS(count)        ((UINT64_C(1) << (count)) - 1)
+
+_Static_assert(1 << TOKEN_SLOT_BITS == DMG_SHM_SLOTS, "a reply token holds any slot");
+_Static_assert(1 << TOKEN_CHANNEL_BITS == CHANNELS_MAX, "a reply token holds any channel");
+_Static_assert(DMG_SHM_SLOTS == 64, "the busy slots of a channel are one word");
+
+typedef enum channel_state { CHANNEL_FREE, CHANNEL_GREETING, CHANNEL_OPEN } channel_state;
+
+typedef struct server_channel {
+    channel_state state;
+    bool is_broken; /* to be closed when it is safe */
+    int socket;
+    uint64_t generation; /* raised when the place is used again, so that old reply tokens miss */
+    uint64_t client;
+    uint64_t accepted_ns;
+    dmg_shm_control *control;
+    uint32_t taken;      /* requests */
+    uint32_t answered;   /* answers published */
+    uint64_t busy_slots; /* taken and not answered */
+    uint32_t slot_uses[DMG_SHM_SLOTS];
+} server_channel;
+
+typedef struct shm_server {
+    dmg_server *server;
+    uint16_t node;
+    uint8_t token[DMG_TOKEN_BYTES];
+    dmg_shm_segment segment;
+    char address[DMG_ADDRESS_STRING_BYTES];
+    char *unlink_path; /* a path socket, removed at the end */
+    int listener;
+    int epoll;
+    int wake;
+    server_channel *channels;
+    uint32_t channel_count; /* places in use or used before */
+    uint32_t channel_capacity;
+    uint32_t greeting_count;
+    uint32_t broken_count;
+    uint32_t rounds;             /* of progress since the last look at the sockets */
+    uint64_t listen_again_at_ns; /* 0: listening */
+    _Alignas(8) char payload[DMG_MESSAGE_BYTES_MAX];
+} shm_server;
+
+/* ---- channels ---- */
+
+static void break_channel(shm_server *server, server_channel *channel, const char *why)
+{
+    if (!channel->is_broken) {
+        channel->is_broken = true;
+        server->broken_count++;
+        dmg_log(DMG_LOG_WARNING, "channel_broken",
+                "node=%u client=%016" PRIx64 " why=\"%s\" remedy=\"end that compute node: its memory is damaged\"",
+                (unsigned int)server->node, channel->client, why);
+    }
+}
+
+static void close_channel(shm_server *server, server_channel *channel, dmg_status why)
+{
+    bool was_open = channel->state == CHANNEL_OPEN;
+    uint64_t client = channel->client;
+    server->greeting_count -= channel->state == CHANNEL_GREETING;
+    server->broken_count -= channel->is_broken;
+    close(channel->socket);
+    if (channel->control) {
+        munmap(channel->control, sizeof *channel->control);
+    }
+    *channel = (server_channel){.state = CHANNEL_FREE, .socket = -1, .generation = channel->generation + 1};
+    if (was_open) {
+        dmg_server_channel_closed(server->server, client, why);
+    }
+}
+
+/* A free place, or NULL. May move the array. */
+static server_channel *find_place(shm_server *server)
+{
+    for (uint32_t i = 0; i < server->channel_count; i++) {
+        if (server->channels[i].state == CHANNEL_FREE) {
+            return &server->channels[i];
+        }
+    }
+    if (server->channel_count == server->channel_capacity) {
+        uint32_t capacity = server->channel_capacity ? server->channel_capacity * 2 : CHANNELS_INITIAL;
+        server_channel *grown = capacity <= CHANNELS_MAX ? realloc(server->channels, capacity * sizeof *grown) : NULL;
+        if (!grown) {
+            return NULL;
+        }
+        server->channels = grown;
+        server->channel_capacity = capacity;
+    }
+    server_channel *channel = &server->channels[server->channel_count++];
+    *channel = (server_channel){.state = CHANNEL_FREE, .socket = -1};
+    return channel;
+}
+
+static bool watch(shm_server *server, int operation, int descriptor, uint32_t events, uint64_t data)
+{
+    struct epoll_event event = {.events = events, .data.u64 = data};
+    return epoll_ctl(server->epoll, operation, descriptor, &event) == 0;
+}
+
+/* Without descriptors, accept fails at once and for ever: look away for a moment instead of spinning. */
+static void pause_listening(shm_server *server)
+{
+    dmg_log(DMG_LOG_WARNING, "accept_failed", "node=%u why=\"%s\" remedy=\"raise the limit of open files (ulimit -n)\"",
+            (unsigned int)server->node, strerror(errno));
+    watch(server, EPOLL_CTL_MOD, server->listener, 0, EVENT_LISTENER);
+    server->listen_again_at_ns = dmg_now_ns() + ACCEPT_PAUSE_NS;
+}
+
+static void accept_connections(shm_server *server)
+{
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        int socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (socket < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+                pause_listening(server);
+            }
+            return;
+        }
+        server_channel *channel = dmg_shm_peer_is_ours(socket) ? find_place(server) : NULL;
+        if (!channel ||
+            !watch(server, EPOLL_CTL_ADD, socket, EPOLLIN | EPOLLRDHUP, (uint64_t)(channel - server->channels))) {
+            close(socket);
+            continue;
+        }
+        channel->state = CHANNEL_GREETING;
+        channel->socket = socket;
+        channel->accepted_ns = dmg_now_ns();
+        server->greeting_count++;
+    }
+}
+
+/* ---- greeting ---- */
+
+static void refuse(const server_channel *channel, dmg_shm_welcome *welcome, dmg_status status, const char *sentence)
+{
+    welcome->status = status;
+    snprintf(welcome->sentence, sizeof welcome->sentence, "%s", sentence);
+    (void)dmg_shm_send_welcome(channel->socket, welcome, -1);
+}
+
+/* True when the channel is open. */
+static bool open_channel(server_channel *channel, dmg_shm_welcome *welcome)
+{
+    int descriptor;
+    if (dmg_shm_create_control(&descriptor, &channel->control) != DMG_OK) {
+        refuse(channel, welcome, DMG_ERR_MEMORY, "the memory node cannot create one more control area");
+        return false;
+    }
+    welcome->bytes = sizeof *channel->control;
+    welcome->alignment = DMG_SHM_CACHE_LINE_BYTES;
+    bool is_sent = dmg_shm_send_welcome(channel->socket, welcome, descriptor);
+    close(descriptor);
+    return is_sent;
+}
+
+/* True when it is a channel, and open; false when this connection has done what it was for. */
+static bool take_hello(shm_server *server, server_channel *channel, const dmg_shm_hello *hello)
+{
+    dmg_shm_welcome welcome = {.magic = DMG_SHM_MAGIC, .node = server->node};
+    if (hello->magic != DMG_SHM_MAGIC) {
+        return false;
+    }
+    if (!dmg_token_is_equal(hello->token, server->token)) {
+        refuse(channel, &welcome, DMG_ERR_PROTOCOL, "the token is wrong");
+        return false;
+    }
+    if (hello->want == DMG_SHM_SEGMENT) {
+        welcome.bytes = server->segment.bytes;
+        welcome.alignment = server->segment.alignment;
+        (void)dmg_shm_send_welcome(channel->socket, &welcome, server->segment.descriptor);
+        return false;
+    }
+    if (hello->want != DMG_SHM_CHANNEL || hello->client == 0) {
+        refuse(channel, &welcome, DMG_ERR_PROTOCOL, "the greeting makes no sense");
+        return false;
+    }
+    return open_channel(channel, &welcome);
+}
+
+static uint32_t greet(shm_server *server, server_channel *channel)
+{
+    /* One byte more, so that a longer packet is seen to be longer. */
+    char packet[sizeof(dmg_shm_hello) + 1];
+    ssize_t received = recv(channel->socket, packet, sizeof packet, MSG_DONTWAIT);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return 0;
+    }
+    dmg_shm_hello hello;
+    if (received == (ssize_t)sizeof hello) {
+        memcpy(&hello, packet, sizeof hello);
+        if (take_hello(server, channel, &hello)) {
+            channel->state = CHANNEL_OPEN;
+            channel->client = hello.client;
+            server->greeting_count--;
+            dmg_server_channel_opened(server->server, hello.client);
+            return 1;
+        }
+    }
+    close_channel(server, channel, DMG_OK);
+    return 1;
+}
+
+/* ---- sockets ---- */
+
+/* An open channel's socket has bytes, or has ended. */
+static uint32_t read_socket(shm_server *server, server_channel *channel)
+{
+    for (int i = 0; i < BYTES_DRAINED_MAX; i++) {
+        char byte[2];
+        ssize_t received = recv(channel->socket, byte, sizeof byte, MSG_DONTWAIT);
+        if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return 0;
+        }
+        if (received == 1 && byte[0] == DMG_SHM_BYTE_BYE) {
+            close_channel(server, channel, DMG_OK);
+            return 1;
+        }
+        if (received != 1 || byte[0] != DMG_SHM_BYTE_WAKE) {
+            close_channel(server, channel, DMG_ERR_PEER);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static uint32_t handle_event(shm_server *server, uint64_t data)
+{
+    if (data == EVENT_LISTENER) {
+        accept_connections(server);
+        return 1;
+    }
+    if (data == EVENT_WAKE) {
+        uint64_t count;
+        (void)!read(server->wake, &count, sizeof count);
+        return 1;
+    }
+    server_channel *channel = &server->channels[data];
+    switch (channel->state) {
+    case CHANNEL_GREETING:
+        return greet(server, channel);
+    case CHANNEL_OPEN:
+        return read_socket(server, channel);
+    case CHANNEL_FREE:
+        break; /* closed by an earlier event of this round */
+    }
+    return 0;
+}
+
+static void end_slow_greetings(shm_server *server)
+{
+    uint64_t now_ns = dmg_now_ns();
+    if (server->listen_again_at_ns != 0 && now_ns >= server->listen_again_at_ns) {
+        server->listen_again_at_ns = 0;
+        watch(server, EPOLL_CTL_MOD, server->listener, EPOLLIN, EVENT_LISTENER);
+    }
+    for (uint32_t i = 0; i < server->channel_count && server->greeting_count > 0; i++) {
+        server_channel *channel = &server->channels[i];
+        if (channel->state == CHANNEL_GREETING && now_ns - channel->accepted_ns > GREETING_NS) {
+            close_channel(server, channel, DMG_OK);
+        }
+    }
+}
+
+static uint32_t watch_sockets(shm_server *server, int timeout_ms)
+{
+    struct epoll_event events[EVENTS_MAX];
+    server->rounds = 0;
+    int count = epoll_wait(server->epoll, events, EVENTS_MAX, timeout_ms);
+    uint32_t handled = 0;
+    for (int i = 0; i < count; i++) {
+        handled += handle_event(server, events[i].data.u64);
+    }
+    if (server->greeting_count > 0 || server->listen_again_at_ns != 0) {
+        end_slow_greetings(server);
+    }
+    return handled;
+}
+
+/* ---- messages ---- */
+
+static uint64_t make_reply_token(const shm_server *server, const server_channel *channel, uint32_t slot)
+{
+    uint64_t place = (uint64_t)(channel - server->channels);
+    return (channel->generation << TOKEN_GENERATION_SHIFT) | (place << TOKEN_CHANNEL_SHIFT) |
+           ((channel->slot_uses[slot] & LOW_BITS(TOKEN_USE_BITS)) << TOKEN_SLOT_BITS) | slot;
+}
+
+/* Take one request; false when it is nonsense. */
+static bool take_request(shm_server *server, server_channel *channel)
+{
+    dmg_shm_control *control = channel->control;
+    uint32_t slot =
+        atomic_load_explicit(&control->requests.entries[channel->taken % DMG_SHM_SLOTS], memory_order_relaxed);
+    if (slot >= DMG_SHM_SLOTS || (channel->busy_slots >> slot & 1)) {
+        return false;
+    }
+    uint32_t type = atomic_load_explicit(&control->slots[slot].type_or_status, memory_order_relaxed);
+    uint32_t bytes = atomic_load_explicit(&control->slots[slot].bytes, memory_order_relaxed);
+    if (bytes > DMG_MESSAGE_BYTES_MAX) {
+        return false;
+    }
+    memcpy(server->payload, control->slots[slot].payload, bytes);
+    channel->taken++;
+    channel->busy_slots |= UINT64_C(1) << slot;
+    dmg_request request = {.client = channel->client,
+                           .type = type,
+                           .payload = server->payload,
+                           .bytes = bytes,
+                           .reply_token = make_reply_token(server, channel, slot)};
+    dmg_server_deliver(server->server, &request);
+    return true;
+}
+
+static uint32_t take_requests(shm_server *server, server_channel *channel)
+{
+    uint32_t published = atomic_load_explicit(&channel->control->requests.published, memory_order_acquire);
+    uint32_t waiting = published - channel->taken;
+    if (waiting == 0 || channel->is_broken) {
+        return 0;
+    }
+    uint32_t count = waiting < REQUESTS_MAX ? waiting : REQUESTS_MAX;
+    bool is_sane = waiting <= DMG_SHM_SLOTS;
+    for (uint32_t i = 0; i < count && is_sane; i++) {
+        is_sane = take_request(server, channel);
+    }
+    if (!is_sane) {
+        break_channel(server, channel, "its requests make no sense");
+    }
+    return count;
+}
+
+uint32_t dmg_shm_server_progress(void *implementation)
+{
+    shm_server *server = implementation;
+    uint32_t handled = 0;
+    for (uint32_t i = 0; i < server->channel_count; i++) {
+        if (server->channels[i].state == CHANNEL_OPEN) {
+            handled += take_requests(server, &server->channels[i]);
+        }
+    }
+    for (uint32_t i = 0; i < server->channel_count && server->broken_count > 0; i++) {
+        if (server->channels[i].is_broken) {
+            close_channel(server, &server->channels[i], DMG_ERR_PEER);
+        }
+    }
+    if (++server->rounds >= SOCKET_ROUNDS) {
+        handled += watch_sockets(server, 0);
+    }
+    return handled;
+}
+
+void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+                          size_t bytes)
+{
+    shm_server *server = implementation;
+    uint32_t slot = (uint32_t)(reply_token & LOW_BITS(TOKEN_SLOT_BITS));
+    uint64_t use = reply_token >> TOKEN_SLOT_BITS & LOW_BITS(TOKEN_USE_BITS);
+    uint64_t place = reply_token >> TOKEN_CHANNEL_SHIFT & LOW_BITS(TOKEN_CHANNEL_BITS);
+    uint64_t generation = reply_token >> TOKEN_GENERATION_SHIFT;
+    if (place >= server->channel_count) {
+        return;
+    }
+    server_channel *channel = &server->channels[place];
+    if (channel->state != CHANNEL_OPEN || (channel->generation & LOW_BITS(64 - TOKEN_GENERATION_SHIFT)) != generation ||
+        !(channel->busy_slots >> slot & 1) || (channel->slot_uses[slot] & LOW_BITS(TOKEN_USE_BITS)) != use) {
+        return; /* whoever asked is gone */
+    }
+    dmg_shm_slot *answer = &channel->control->slots[slot];
+    atomic_store_explicit(&answer->type_or_status, (uint32_t)status, memory_order_relaxed);
+    atomic_store_explicit(&answer->bytes, (uint32_t)bytes, memory_order_relaxed);
+    if (bytes > 0) {
+        memcpy(answer->payload, payload, bytes);
+    }
+    channel->slot_uses[slot]++;
+    channel->busy_slots &= ~(UINT64_C(1) << slot);
+    dmg_shm_publish(&channel->control->answers, &channel->answered, slot);
+    dmg_shm_wake(&channel->control->client_is_asleep, channel->socket);
+}
+
+/* ---- sleeping ---- */
+
+static void set_asleep(shm_server *server, uint32_t is_asleep)
+{
+    for (uint32_t i = 0; i < server->channel_count; i++) {
+        if (server->channels[i].state == CHANNEL_OPEN) {
+            atomic_store_explicit(&server->channels[i].control->server_is_asleep, is_asleep,
+                                  is_asleep ? memory_order_seq_cst : memory_order_relaxed);
+        }
+    }
+}
+
+static bool has_requests(const shm_server *server)
+{
+    for (uint32_t i = 0; i < server->channel_count; i++) {
+        const server_channel *channel = &server->channels[i];
+        if (channel->state == CHANNEL_OPEN &&
+            atomic_load_explicit(&channel->control->requests.published, memory_order_seq_cst) != channel->taken) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns)
+{
+    shm_server *server = implementation;
+    set_asleep(server, 1);
+    int timeout_ms = has_requests(server) ? 0 : (int)((timeout_ns + MILLISECOND_NS - 1) / MILLISECOND_NS);
+    watch_sockets(server, timeout_ms);
+    set_asleep(server, 0);
+}
+
+void dmg_shm_server_wake(void *implementation)
+{
+    shm_server *server = implementation;
+    uint64_t one = 1;
+    (void)!write(server->wake, &one, sizeof one);
+}
+
+/* ---- life ---- */
+
+static dmg_status listen_and_watch(shm_server *server, const char *bind_to)
+{
+    dmg_status status = dmg_shm_listen(bind_to, &server->listener, server->address);
+    if (status != DMG_OK) {
+        return status;
+    }
+    const char *name = server->address + sizeof DMG_SHM_BACKEND_NAME; /* behind the colon */
+    if (name[0] == '/' && !(server->unlink_path = strdup(name))) {
+        unlink(name);
+        return dmg_error(DMG_ERR_MEMORY, "listening on %s: out of memory", name);
+    }
+    server->epoll = epoll_create1(EPOLL_CLOEXEC);
+    server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->epoll < 0 || server->wake < 0 ||
+        !watch(server, EPOLL_CTL_ADD, server->listener, EPOLLIN, EVENT_LISTENER) ||
+        !watch(server, EPOLL_CTL_ADD, server->wake, EPOLLIN, EVENT_WAKE)) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "watching the sockets of %s", server->address);
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
+                                 const dmg_transport_parameters *parameters, void **implementation)
+{
+    (void)parameters; /* it has none */
+    shm_server *created = calloc(1, sizeof *created);
+    if (!created) {
+        return dmg_error(DMG_ERR_MEMORY, "out of memory");
+    }
+    created->server = server;
+    created->node = options->node;
+    memcpy(created->token, options->token, sizeof created->token);
+    created->segment.descriptor = created->listener = created->epoll = created->wake = -1;
+    dmg_status status = dmg_shm_segment_create(&options->segment, &created->segment);
+    if (status == DMG_OK) {
+        status = listen_and_watch(created, options->bind);
+    }
+    if (status != DMG_OK) {
+        dmg_shm_server_destroy(created);
+        return status;
+    }
+    *implementation = created;
+    return DMG_OK;
+}
+
+static void close_descriptor(int descriptor)
+{
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+}
+
+void dmg_shm_server_destroy(void *implementation)
+{
+    shm_server *server = implementation;
+    if (server->unlink_path) {
+        unlink(server->unlink_path);
+        free(server->unlink_path);
+    }
+    for (uint32_t i = 0; i < server->channel_count; i++) {
+        if (server->channels[i].state != CHANNEL_FREE) {
+            close_channel(server, &server->channels[i], DMG_OK);
+        }
+    }
+    free(server->channels);
+    close_descriptor(server->listener);
+    close_descriptor(server->epoll);
+    close_descriptor(server->wake);
+    dmg_shm_segment_destroy(&server->segment);
+    free(server);
+}
+
+const char *dmg_shm_server_address(void *implementation)
+{
+    return ((shm_server *)implementation)->address;
+}
+
+void *dmg_shm_server_segment(void *implementation, uint64_t *bytes)
+{
+    shm_server *server = implementation;
+    *bytes = server->segment.bytes;
+    return server->segment.pointer;
+}

@@ -1,0 +1,187 @@
+/**
+ * @file shm.h
+ * What the files of the cxl_shm backend share: the memory that a client and a memory node have in common, and their greeting.
+ *
+ * A memory node listens on a Unix socket. A client connects once to be given the segment, and once a channel. A channel has a *control
+ * area* of its own, memory that only this channel and the server map: whatever a client writes into the segment or into its
+ * control area, the messages of other channels stay whole. The socket stays open as long as the channel: its end tells either
+ * side at once that the other died, at whatever instruction, and it carries the bytes that wake a sleeper.
+ *
+ * Messages: a call takes a *slot* of the control area, has its request in it, and gets its answer in it; slots are published in
+ * two queues of slot numbers, one in either direction. There are as many entries as slots, so neither can be full, and the
+ * server never waits for a client. A sender that dies before it published has sent nothing; all other state is private.
+ */
+#ifndef DMG_TRANSPORT_CXL_SHM_SHM_H
+#define DMG_TRANSPORT_CXL_SHM_SHM_H
+
+#include "transport/backend.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define DMG_SHM_BACKEND_NAME     "cxl_shm"
+#define DMG_SHM_CACHE_LINE_BYTES 64
+
+/* ---- control area ---- */
+
+/** Calls of one channel that may be in flight to one memory node: its credits. A power of two. */
+#define DMG_SHM_SLOTS 64
+
+typedef struct dmg_shm_slot {
+    _Atomic uint32_t type_or_status; /**< of the request, of the answer */
+    _Atomic uint32_t bytes;
+    char padding[DMG_SHM_CACHE_LINE_BYTES - 8];
+    char payload[DMG_MESSAGE_BYTES_MAX];
+} dmg_shm_slot;
+
+/** Slot numbers from one side to the other. The reader's position is its own secret. */
+typedef struct dmg_shm_queue {
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t published; /**< entries ever written; wraps */
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t entries[DMG_SHM_SLOTS];
+} dmg_shm_queue;
+
+/**
+ * A side that is about to sleep sets its flag, then looks at its queue once more; the other side publishes, then looks at the flag. All four
+ * are sequentially consistent, so one of the two sees the other, and no wake-up is lost. Who takes the flag away sends the byte.
+ */
+typedef struct dmg_shm_control {
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t server_is_asleep;
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t client_is_asleep;
+    dmg_shm_queue requests;
+    dmg_shm_queue answers;
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) dmg_shm_slot slots[DMG_SHM_SLOTS];
+} dmg_shm_control;
+
+/** Publish a slot: everything written before is seen by who sees it. `position` counts what this side has published. */
+static inline void dmg_shm_publish(dmg_shm_queue *queue, uint32_t *position, uint32_t slot)
+{
+    atomic_store_explicit(&queue->entries[*position % DMG_SHM_SLOTS], slot, memory_order_relaxed);
+    atomic_store_explicit(&queue->published, ++*position, memory_order_seq_cst);
+}
+
+/** Wake the other side if it sleeps. The socket's byte may be lost when its buffer is full: then it is readable anyway. */
+static inline void dmg_shm_wake(_Atomic uint32_t *is_asleep, int socket)
+{
+    if (atomic_load_explicit(is_asleep, memory_order_seq_cst) && atomic_exchange(is_asleep, 0)) {
+        (void)!send(socket, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+/** Bytes on the socket after the greeting. */
+#define DMG_SHM_BYTE_WAKE 'w'
+#define DMG_SHM_BYTE_BYE  'b'
+
+/* ---- greeting: one packet each way ---- */
+
+#define DMG_SHM_MAGIC   UINT64_C(0x31306d6873676d64) /* "dmgshm01" */
+#define DMG_SHM_SEGMENT 1u                           /* "give me the segment" */
+#define DMG_SHM_CHANNEL 2u                           /* "open a channel" */
+
+typedef struct dmg_shm_hello {
+    uint64_t magic;
+    uint64_t client;
+    uint32_t want;
+    uint32_t reserved;
+    uint8_t token[DMG_TOKEN_BYTES];
+} dmg_shm_hello;
+
+/** Comes with one file descriptor when the status is DMG_OK: the segment, or the control area. */
+typedef struct dmg_shm_welcome {
+    uint64_t magic;
+    uint64_t bytes;     /**< of the segment or the control area */
+    uint64_t alignment; /**< that its mapping needs */
+    uint32_t status;
+    uint32_t node;
+    char sentence[96]; /**< why not */
+} dmg_shm_welcome;
+
+/* ---- socket.c ---- */
+
+/** "cxl_shm:@NAME" or "cxl_shm:/PATH" (or without the backend's name, as in `bind`) to a socket address. */
+dmg_status dmg_shm_parse_address(const char *text, struct sockaddr_un *address, socklen_t *bytes);
+/** Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. `printed` gets the address string. */
+dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES]);
+/** Whether the process at the other end belongs to this user (or to root). */
+bool dmg_shm_peer_is_ours(int socket);
+/** Send a welcome and, unless it is -1, a descriptor. Does not block. */
+bool dmg_shm_send_welcome(int socket, const dmg_shm_welcome *welcome, int descriptor);
+/**
+ * Connect, say hello and wait for the welcome and its descriptor. DMG_ERR_PEER when nobody answers in time; DMG_ERR_PROTOCOL when who
+ * answers is not a memory node of ours or refuses us.
+ */
+dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64_t timeout_ns, dmg_shm_welcome *welcome,
+                         int *socket, int *descriptor);
+
+/* ---- segment.c ---- */
+
+typedef struct dmg_shm_segment {
+    int descriptor;
+    void *pointer;
+    uint64_t bytes;
+    uint64_t alignment;
+    char *created_path; /**< the file that we made and will unlink, or NULL */
+} dmg_shm_segment;
+
+dmg_status dmg_shm_segment_create(const dmg_segment_options *options, dmg_shm_segment *segment);
+void dmg_shm_segment_destroy(dmg_shm_segment *segment);
+/** Map shared memory at a multiple of `alignment` (a power of two), advised for huge pages. */
+dmg_status dmg_shm_map(int descriptor, uint64_t bytes, uint64_t alignment, void **pointer);
+/** Anonymous shared memory that nobody can shrink: a client could otherwise take the pages away under the server. */
+dmg_status dmg_shm_create_control(int *descriptor, dmg_shm_control **control);
+
+/* ---- describe.c, server.c, client.c: what the operations table needs ---- */
+
+dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *count);
+/** What a pool over this backend can do. */
+#define DMG_SHM_CAPABILITIES                                                                                           \
+    (DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT | DMG_CAPABILITY_ONE_SIDED | DMG_CAPABILITY_MN_COMPUTE)
+
+dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
+                                 const dmg_transport_parameters *parameters, void **implementation);
+void dmg_shm_server_destroy(void *implementation);
+const char *dmg_shm_server_address(void *implementation);
+void *dmg_shm_server_segment(void *implementation, uint64_t *bytes);
+uint32_t dmg_shm_server_progress(void *implementation);
+void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns);
+void dmg_shm_server_wake(void *implementation);
+void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+                          size_t bytes);
+
+dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
+                               const dmg_transport_parameters *parameters, dmg_node *nodes,
+                               dmg_capabilities *capabilities, void **implementation);
+void dmg_shm_client_close(void *implementation);
+/** The mapped segment of a node. */
+static inline void *dmg_shm_at(const dmg_node *nodes, uint16_t node, uint64_t offset)
+{
+    return (char *)nodes[node].pointer + offset;
+}
+
+/** A client: what its channels need to connect. */
+typedef struct dmg_shm_client {
+    dmg_client *client;
+    dmg_node *nodes;
+    uint32_t node_count;
+    char (*addresses)[DMG_ADDRESS_STRING_BYTES];
+    uint64_t timeout_ns;
+    uint8_t token[DMG_TOKEN_BYTES];
+} dmg_shm_client;
+
+dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
+void dmg_shm_channel_close(void *implementation);
+void dmg_shm_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+                       dmg_completion *completion);
+void dmg_shm_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+                        dmg_completion *completion);
+void dmg_shm_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+                        uint64_t *observed, dmg_completion *completion);
+void dmg_shm_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+                        dmg_completion *completion);
+void dmg_shm_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                       dmg_call *call, dmg_completion *completion);
+void dmg_shm_ring(void *implementation);
+void dmg_shm_poll(void *implementation);
+void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns);
+void dmg_shm_fail_node(void *implementation, uint16_t node);
+
+#endif

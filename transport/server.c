@@ -1,0 +1,300 @@
+/*
+ * The memory-node side of the common layer: the serve loop, the clients and their leases.
+ *
+ * A client is alive while its messages keep coming; its monitor sends a lease message when nothing else goes. It is gone when its
+ * last channel closed, when a channel broke, or when nothing came for the peer timeout. What a backend reports is only noted;
+ * on_client_gone is called from the serve loop, so that a handler never runs in the middle of a backend's walk over its channels.
+ */
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "transport/core.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLEEP_NS_MAX    UINT64_C(50000000)
+#define LEASE_CHECKS    20 /* a peer timeout */
+#define CHECK_NS_MIN    UINT64_C(1000000)
+#define STALL_PART      4 /* a loop that was away for this part of the peer timeout was stopped or starved itself */
+#define SPIN_ROUNDS     100
+#define CLIENTS_INITIAL 16
+
+static dmg_status copy_options(dmg_server *server, const dmg_server_options *options)
+{
+    server->options = *options;
+    if (options->peer_timeout_ns == 0) {
+        server->options.peer_timeout_ns = DMG_PEER_TIMEOUT_DEFAULT_NS;
+    }
+    server->transport = strdup(options->transport);
+    server->bind = options->bind ? strdup(options->bind) : NULL;
+    server->path = options->segment.path ? strdup(options->segment.path) : NULL;
+    if (!server->transport || (options->bind && !server->bind) || (options->segment.path && !server->path)) {
+        return dmg_error(DMG_ERR_MEMORY, "creating memory node %u: out of memory", (unsigned int)options->node);
+    }
+    server->options.transport = server->transport;
+    server->options.bind = server->bind;
+    server->options.segment.path = server->path;
+    return DMG_OK;
+}
+
+dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **server)
+{
+    *server = NULL;
+    const dmg_backend *backend;
+    dmg_transport_parameters parameters;
+    dmg_status status = dmg_transport_parse(options->transport, &backend, &parameters);
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (options->segment.bytes == 0 || options->segment.bytes > DMG_ADDRESS_OFFSET_MASK) {
+        return dmg_error(DMG_ERR_ARGUMENT, "creating memory node %u: a segment cannot have %" PRIu64 " bytes",
+                         (unsigned int)options->node, options->segment.bytes);
+    }
+    dmg_server *created = calloc(1, sizeof *created);
+    if (!created) {
+        return dmg_error(DMG_ERR_MEMORY, "creating memory node %u: out of memory", (unsigned int)options->node);
+    }
+    created->backend = backend;
+    created->now_ns = dmg_now_ns();
+    status = copy_options(created, options);
+    if (status == DMG_OK) {
+        status = backend->server_create(created, &created->options, &parameters, &created->implementation);
+    }
+    if (status != DMG_OK) {
+        dmg_server_destroy(created);
+        return dmg_error_prefix(status, "creating memory node %u", (unsigned int)options->node);
+    }
+    *server = created;
+    return DMG_OK;
+}
+
+void dmg_server_destroy(dmg_server *server)
+{
+    if (!server) {
+        return;
+    }
+    if (server->implementation) {
+        server->backend->server_destroy(server->implementation);
+    }
+    free(server->clients);
+    free(server->transport);
+    free(server->bind);
+    free(server->path);
+    free(server);
+}
+
+const char *dmg_server_address(const dmg_server *server)
+{
+    return server->backend->server_address(server->implementation);
+}
+
+void *dmg_server_segment(const dmg_server *server, uint64_t *bytes)
+{
+    return server->backend->server_segment(server->implementation, bytes);
+}
+
+void dmg_server_stop(dmg_server *server)
+{
+    atomic_store(&server->is_stopped, true);
+    server->backend->server_wake(server->implementation);
+}
+
+void dmg_server_reply(dmg_server *server, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes)
+{
+    static const char too_long[] = "the handler's answer is longer than a message";
+    if (bytes > DMG_MESSAGE_BYTES_MAX) {
+        server->backend->server_reply(server->implementation, reply_token, DMG_ERR_LIMIT, too_long,
+                                      sizeof too_long - 1);
+    } else {
+        server->backend->server_reply(server->implementation, reply_token, status, payload, bytes);
+    }
+}
+
+void dmg_server_counters(const dmg_server *server, dmg_counters *counters)
+{
+    *counters = server->counters;
+}
+
+dmg_counters *dmg_server_mutable_counters(dmg_server *server)
+{
+    return &server->counters;
+}
+
+bool dmg_token_is_equal(const uint8_t *a, const uint8_t *b)
+{
+    uint8_t difference = 0;
+    for (int i = 0; i < DMG_TOKEN_BYTES; i++) {
+        difference |= a[i] ^ b[i];
+    }
+    return difference == 0;
+}
+
+/* ---- clients ---- */
+
+static dmg_server_client *find_client(dmg_server *server, uint64_t id)
+{
+    for (uint32_t i = 0; i < server->client_count; i++) {
+        if (server->clients[i].id == id) {
+            return &server->clients[i];
+        }
+    }
+    return NULL;
+}
+
+static dmg_server_client *add_client(dmg_server *server, uint64_t id)
+{
+    if (server->client_count == server->client_capacity) {
+        uint32_t capacity = server->client_capacity ? server->client_capacity * 2 : CLIENTS_INITIAL;
+        dmg_server_client *grown = realloc(server->clients, capacity * sizeof *grown);
+        if (!grown) {
+            return NULL;
+        }
+        server->clients = grown;
+        server->client_capacity = capacity;
+    }
+    dmg_server_client *client = &server->clients[server->client_count++];
+    *client = (dmg_server_client){.id = id, .heard_ns = server->now_ns};
+    return client;
+}
+
+static void mark_gone(dmg_server *server, dmg_server_client *client, dmg_status why)
+{
+    if (!client->is_gone) {
+        client->is_gone = true;
+        client->why = why;
+    }
+    server->has_gone_clients = true;
+}
+
+void dmg_server_channel_opened(dmg_server *server, uint64_t client)
+{
+    dmg_server_client *known = find_client(server, client);
+    if (!known) {
+        known = add_client(server, client);
+    }
+    if (!known) {
+        /* Its requests are refused in dmg_server_deliver. */
+        dmg_log(DMG_LOG_WARNING, "client_refused", "node=%u client=%016" PRIx64 " why=\"out of memory\"",
+                (unsigned int)server->options.node, client);
+        return;
+    }
+    known->channels++;
+}
+
+void dmg_server_channel_closed(dmg_server *server, uint64_t client, dmg_status why)
+{
+    dmg_server_client *known = find_client(server, client);
+    if (!known) {
+        return;
+    }
+    known->channels--;
+    if (why != DMG_OK) {
+        mark_gone(server, known, DMG_ERR_PEER);
+    } else if (known->channels == 0) {
+        mark_gone(server, known, DMG_OK);
+    }
+}
+
+static void refuse(dmg_server *server, const dmg_request *request, dmg_status status, const char *sentence)
+{
+    dmg_server_reply(server, request->reply_token, status, sentence, strlen(sentence));
+}
+
+void dmg_server_deliver(dmg_server *server, const dmg_request *request)
+{
+    dmg_server_client *client = find_client(server, request->client);
+    if (!client) {
+        refuse(server, request, DMG_ERR_MEMORY, "the memory node had no memory for one more client");
+        return;
+    }
+    if (client->is_gone) {
+        refuse(server, request, DMG_ERR_PEER,
+               "this compute node was declared dead: a channel of it broke, or it was silent for the peer timeout");
+        return;
+    }
+    client->heard_ns = server->now_ns;
+    if (request->type == DMG_MESSAGE_TYPE_LEASE) {
+        dmg_server_reply(server, request->reply_token, DMG_OK, NULL, 0);
+    } else if (request->type < DMG_MESSAGE_TYPE_FIRST || !server->options.on_request) {
+        refuse(server, request, DMG_ERR_UNSUPPORTED, "the memory node has no handler for this type of message");
+    } else {
+        dmg_counters_count(&server->counters, DMG_OPERATION_MESSAGE, request->bytes);
+        server->options.on_request(server->options.context, server, request);
+    }
+}
+
+static void renew_leases(dmg_server *server, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < server->client_count; i++) {
+        server->clients[i].heard_ns = now_ns;
+    }
+}
+
+static void expire_leases(dmg_server *server)
+{
+    for (uint32_t i = 0; i < server->client_count; i++) {
+        dmg_server_client *client = &server->clients[i];
+        if (!client->is_gone && server->now_ns - client->heard_ns > server->options.peer_timeout_ns) {
+            dmg_log(DMG_LOG_INFO, "lease_expired", "node=%u client=%016" PRIx64, (unsigned int)server->options.node,
+                    client->id);
+            mark_gone(server, client, DMG_ERR_PEER);
+        }
+    }
+}
+
+static void report_gone_clients(dmg_server *server)
+{
+    server->has_gone_clients = false;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < server->client_count; i++) {
+        dmg_server_client *client = &server->clients[i];
+        if (client->is_gone && !client->is_reported) {
+            client->is_reported = true;
+            if (server->options.on_client_gone) {
+                server->options.on_client_gone(server->options.context, server, client->id, client->why);
+            }
+        }
+        if (!client->is_gone || client->channels > 0) {
+            server->clients[kept++] = *client;
+        }
+    }
+    server->client_count = kept;
+}
+
+dmg_status dmg_server_serve(dmg_server *server)
+{
+    uint64_t timeout_ns = server->options.peer_timeout_ns;
+    uint64_t check_ns = timeout_ns / LEASE_CHECKS > CHECK_NS_MIN ? timeout_ns / LEASE_CHECKS : CHECK_NS_MIN;
+    uint64_t sleep_ns = check_ns < SLEEP_NS_MAX ? check_ns : SLEEP_NS_MAX;
+    server->now_ns = dmg_now_ns();
+    renew_leases(server, server->now_ns);
+    uint64_t next_check_ns = server->now_ns + check_ns;
+    uint32_t idle_rounds = 0;
+    while (!atomic_load_explicit(&server->is_stopped, memory_order_acquire)) {
+        uint32_t handled = server->backend->server_progress(server->implementation);
+        uint64_t now_ns = dmg_now_ns();
+        if (now_ns - server->now_ns > timeout_ns / STALL_PART) {
+            /* This process was stopped or starved; that its clients were not heard meanwhile says nothing about them. */
+            renew_leases(server, now_ns);
+        }
+        server->now_ns = now_ns;
+        if (now_ns >= next_check_ns) {
+            expire_leases(server);
+            next_check_ns = now_ns + check_ns;
+        }
+        if (server->has_gone_clients) {
+            report_gone_clients(server);
+        }
+        if (handled > 0) {
+            idle_rounds = 0;
+        } else if (idle_rounds < SPIN_ROUNDS) {
+            idle_rounds++;
+            __builtin_ia32_pause();
+        } else {
+            server->backend->server_sleep(server->implementation, sleep_ns);
+        }
+    }
+    return DMG_OK;
+}
