@@ -4,3 +4,5 @@ target_include_directories(dmg-test-pool PUBLIC ${PROJECT_SOURCE_DIR}/tests/unit
 target_link_libraries(dmg-test-pool PUBLIC dmg-pool dmg-formats)
 
 dmg_unit_test(store_layout LINK dmg-test-pool dmg-store)
+dmg_unit_test(store LINK dmg-test-pool dmg-store)
+dmg_unit_test(store_descriptor LINK dmg-test-pool dmg-store)

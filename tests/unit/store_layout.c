@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static const uint32_t entry_sizes[] = {16, 32, 64, 128};
-static const uint32_t partition_counts[] = {1, 2, 3, 4, 5, 7, 20, 21, 64};
+static const uint32_t partition_counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 20, 21, 64};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -1,0 +1,532 @@
+/* Graphs are loaded into pools over every transport and read back, list by list. */
+#include "core/store/graph_store.h"
+
+#include "pool_fixture.h"
+#include "random_graph.h"
+#include "suite.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SEGMENT_BYTES (UINT64_C(64) << 20)
+#define LOADERS_MAX   3
+
+/** What the suite that runs now runs over. */
+static const char *transport;
+
+static void *allocate(uint64_t bytes)
+{
+    void *memory = calloc(bytes > 0 ? bytes : 1, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
+    return memory;
+}
+
+static void require(dmg_status status)
+{
+    if (status != DMG_OK) {
+        printf("%s: %s\n", dmg_status_name(status), dmg_error_message());
+    }
+    CU_ASSERT_EQUAL_FATAL(status, DMG_OK);
+}
+
+/* ---- loading ---- */
+
+typedef struct loader {
+    pthread_t thread;
+    dmg_client *client;
+    const dmg_graph_store *store;
+    const dmg_graph *graph;
+    uint64_t first;
+    uint64_t last;
+    _Atomic uint64_t *progress;
+    dmg_status status;
+    dmg_counters counters;
+} loader;
+
+static void *load_share(void *context)
+{
+    loader *self = context;
+    dmg_channel *channel;
+    self->status = dmg_channel_open(self->client, &channel);
+    if (self->status == DMG_OK) {
+        self->status =
+            dmg_graph_store_load(channel, self->store, 0, self->graph, self->first, self->last, self->progress);
+        self->counters = *dmg_channel_counters(channel);
+        dmg_channel_close(channel);
+    }
+    return NULL;
+}
+
+/** Load with so many threads side by side; `counters` (may be NULL) gets what their channels did. */
+static void load(const dmg_test_pool *pool, const dmg_graph_store *store, const dmg_graph *graph, uint32_t loader_count,
+                 dmg_counters *counters)
+{
+    loader loaders[LOADERS_MAX];
+    _Atomic uint64_t progress = 0;
+    uint64_t batches = (graph->vertex_count + DMG_STORE_BATCH_VERTICES - 1) / DMG_STORE_BATCH_VERTICES;
+    for (uint32_t i = 0; i < loader_count; i++) {
+        uint64_t last = batches * (i + 1) / loader_count * DMG_STORE_BATCH_VERTICES;
+        loaders[i] = (loader){
+            .client = pool->client,
+            .store = store,
+            .graph = graph,
+            .first = batches * i / loader_count * DMG_STORE_BATCH_VERTICES,
+            .last = last < graph->vertex_count ? last : graph->vertex_count,
+            .progress = &progress,
+        };
+        loaders[i].first = loaders[i].first < loaders[i].last ? loaders[i].first : loaders[i].last;
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&loaders[i].thread, NULL, load_share, &loaders[i]), 0);
+    }
+    for (uint32_t i = 0; i < loader_count; i++) {
+        pthread_join(loaders[i].thread, NULL);
+        CU_ASSERT_EQUAL(loaders[i].status, DMG_OK);
+        if (counters) {
+            dmg_counters_add(counters, &loaders[i].counters);
+        }
+    }
+    uint64_t directions = (uint64_t)store->has_out + store->has_in;
+    CU_ASSERT_EQUAL(atomic_load(&progress), directions * graph->arc_count);
+}
+
+/* ---- reading back ---- */
+
+static void *read_array(dmg_channel *channel, const dmg_range_array *array, uint64_t count)
+{
+    void *memory = allocate(count * array->element_bytes);
+    dmg_completion completion = {0};
+    if (count > 0) {
+        dmg_range_array_post_read(channel, array, 0, count, memory, &completion);
+    }
+    require(dmg_wait(channel, &completion));
+    return memory;
+}
+
+static bool edges_are(const uint8_t *edges, uint32_t edge_bytes, const dmg_adjacency *adjacency, uint64_t at,
+                      uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (memcmp(edges + i * edge_bytes, &adjacency->destinations[at + i], 4) != 0 ||
+            (edge_bytes == 8 && memcmp(edges + i * edge_bytes + 4, &adjacency->weights[at + i], 4) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_out_of_place(dmg_channel *channel, const dmg_graph_store *store, const dmg_adjacency *adjacency,
+                               uint64_t at, const uint8_t *entry, uint32_t random_partition)
+{
+    const dmg_index_shape *shape = &store->shape;
+    uint32_t degree = dmg_index_entry_degree(entry);
+    uint64_t front_bytes = dmg_index_entry_lengths_are_in_front(entry) ? dmg_index_front_bytes(shape) : 0;
+    uint64_t bytes = front_bytes + (uint64_t)degree * shape->edge_bytes;
+    uint8_t *list = allocate(bytes);
+    require(dmg_read(channel, dmg_index_entry_list(entry), list, bytes));
+    CU_ASSERT_EQUAL(dmg_index_entry_list(entry) % (front_bytes > 0 || shape->edge_bytes == 8 ? 8 : 4), 0);
+    uint64_t done = 0;
+    for (uint32_t p = 0; p < shape->partition_count; p++) {
+        uint64_t before = 0;
+        uint64_t edges = 0;
+        const uint32_t *front = front_bytes > 0 ? (const uint32_t *)(const void *)list : NULL;
+        CU_ASSERT_TRUE_FATAL(dmg_index_entry_segments(shape, entry, front, p, p + 1, &before, &edges));
+        CU_ASSERT_EQUAL(before, done);
+        for (uint64_t i = before; i < before + edges; i++) {
+            uint32_t to = adjacency->destinations[at + i];
+            if (to < store->partition_first[p] || to >= store->partition_first[p + 1]) {
+                CU_FAIL("an edge lies in the segment of another partition");
+            }
+        }
+        if (!edges_are(list + front_bytes + before * shape->edge_bytes, shape->edge_bytes, adjacency, at + before,
+                       edges)) {
+            CU_FAIL("a segment has other edges");
+        }
+        if (p == random_partition && edges > 0) {
+            uint8_t *segment = allocate(edges * shape->edge_bytes);
+            require(dmg_read(channel, dmg_index_entry_first_edge(shape, entry) + before * shape->edge_bytes, segment,
+                             edges * shape->edge_bytes));
+            CU_ASSERT_TRUE(edges_are(segment, shape->edge_bytes, adjacency, at + before, edges));
+            free(segment);
+        }
+        done += edges;
+    }
+    CU_ASSERT_EQUAL(done, degree);
+    free(list);
+}
+
+static void check_direction(dmg_channel *channel, const dmg_graph_store *store, const dmg_range_array *index,
+                            const dmg_adjacency *adjacency)
+{
+    uint8_t *entries = read_array(channel, index, store->vertex_count);
+    for (uint64_t v = 0; v < store->vertex_count; v++) {
+        const uint8_t *entry = entries + v * store->shape.entry_bytes;
+        uint64_t at = adjacency->offsets[v];
+        uint64_t degree = adjacency->offsets[v + 1] - at;
+        if (dmg_index_entry_degree(entry) != degree) {
+            CU_FAIL_FATAL("a degree differs");
+        }
+        if (!dmg_index_entry_is_in_place(&store->shape, entry)) {
+            check_out_of_place(channel, store, adjacency, at, entry, (uint32_t)v % store->shape.partition_count);
+        } else if (!edges_are(dmg_index_entry_edges(entry), store->shape.edge_bytes, adjacency, at, degree)) {
+            CU_FAIL("in-place edges differ");
+        }
+    }
+    free(entries);
+}
+
+static void check_store(const dmg_test_pool *pool, const dmg_graph_store *store, const dmg_graph *graph)
+{
+    dmg_channel *channel;
+    require(dmg_channel_open(pool->client, &channel));
+    require(dmg_graph_store_check(store, sizeof *store, pool->client));
+    if (store->has_out) {
+        CU_ASSERT_PTR_EQUAL(dmg_graph_store_index(store, false), &store->out_index);
+        check_direction(channel, store, dmg_graph_store_index(store, false), &graph->out);
+    }
+    if (store->has_in || !store->is_directed) {
+        check_direction(channel, store, dmg_graph_store_index(store, true), dmg_graph_in(graph));
+    }
+    uint32_t *degrees = read_array(channel, &store->out_degrees, store->vertex_count);
+    for (uint64_t v = 0; v < store->vertex_count; v++) {
+        if (degrees[v] != graph->out.offsets[v + 1] - graph->out.offsets[v]) {
+            CU_FAIL("an out-degree differs");
+        }
+    }
+    free(degrees);
+    CU_ASSERT_EQUAL(store->has_ids, graph->ids != NULL);
+    if (store->has_ids) {
+        uint64_t *ids = read_array(channel, &store->ids, store->vertex_count);
+        CU_ASSERT_EQUAL(memcmp(ids, graph->ids, store->vertex_count * sizeof *ids), 0);
+        free(ids);
+    } else {
+        CU_ASSERT_EQUAL(store->first_id, graph->first_id);
+    }
+    dmg_channel_close(channel);
+}
+
+static void create(const dmg_test_pool *pool, const dmg_graph *graph, const dmg_store_options *options,
+                   dmg_graph_store *store)
+{
+    dmg_channel *channel;
+    require(dmg_channel_open(pool->client, &channel));
+    require(dmg_graph_store_create(channel, graph, options, store));
+    dmg_channel_close(channel);
+}
+
+static uint64_t allocated_bytes(const dmg_test_pool *pool)
+{
+    dmg_channel *channel;
+    uint64_t sum = 0;
+    require(dmg_channel_open(pool->client, &channel));
+    for (uint32_t node = 0; node < pool->node_count; node++) {
+        uint64_t allocated;
+        uint64_t peak;
+        uint64_t total;
+        require(dmg_pool_usage(channel, (uint16_t)node, &allocated, &peak, &total));
+        sum += allocated;
+    }
+    dmg_channel_close(channel);
+    return sum;
+}
+
+/* ---- tests ---- */
+
+static void every_list_reads_back_segment_by_segment(void)
+{
+    static const uint64_t vertex_counts[] = {0, 1, 63, 64, 65, 1023, 1024, 1025, 2500, 5000};
+    static const uint32_t entry_sizes[] = {16, 32, 64, 128};
+    static const uint32_t partition_counts[] = {1, 2, 3, 5, 8, 21, 64};
+    dmg_random random = {dmg_test_seed()};
+    for (uint32_t nodes = 1; nodes <= 3; nodes++) {
+        dmg_test_pool pool;
+        require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
+        for (uint32_t round = 0; round < 20; round++) {
+            dmg_random_graph_options shape = {
+                .vertex_count = vertex_counts[round % 10],
+                .degree_max = (uint32_t)dmg_random_below(&random, 40),
+                .hub_count = (uint32_t)dmg_random_below(&random, 5),
+                .hub_degree = (uint32_t)dmg_random_below(&random, 5000),
+                .is_directed = dmg_random_below(&random, 2) == 0,
+                .weight_kind = (dmg_weight_kind)dmg_random_below(&random, 3),
+                .has_ids = dmg_random_below(&random, 2) == 0,
+            };
+            dmg_store_options options = {
+                .entry_bytes = entry_sizes[dmg_random_below(&random, 4)],
+                .partition_count = partition_counts[dmg_random_below(&random, 7)],
+                .with_out = dmg_random_below(&random, 4) > 0,
+                .with_in = dmg_random_below(&random, 2) == 0,
+            };
+            options.with_in = options.with_in || !options.with_out;
+            dmg_graph graph;
+            dmg_graph_store store;
+            dmg_random_graph_make(&shape, &random, &graph);
+            uint64_t before = allocated_bytes(&pool);
+            create(&pool, &graph, &options, &store);
+            load(&pool, &store, &graph, 1 + (uint32_t)dmg_random_below(&random, LOADERS_MAX), NULL);
+            CU_ASSERT_TRUE(allocated_bytes(&pool) - before <= dmg_graph_store_bytes(&graph, &options));
+            check_store(&pool, &store, &graph);
+            dmg_graph_close(&graph);
+        }
+        dmg_test_pool_stop(&pool);
+    }
+}
+
+static void hubs_larger_than_the_buffers_stay_whole(void)
+{
+    dmg_random random = {dmg_test_seed()};
+    dmg_test_pool pool;
+    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    for (int is_weighted = 0; is_weighted <= 1; is_weighted++) {
+        dmg_random_graph_options shape = {
+            .vertex_count = 3000,
+            .degree_max = 12,
+            .hub_count = 3,
+            .hub_degree = 150001,
+            .is_directed = true,
+            .weight_kind = is_weighted ? DMG_WEIGHT_FLOAT32 : DMG_WEIGHT_NONE,
+        };
+        dmg_store_options options = {.partition_count = 7, .with_out = true, .with_in = true};
+        dmg_graph graph;
+        dmg_graph_store store;
+        dmg_random_graph_make(&shape, &random, &graph);
+        create(&pool, &graph, &options, &store);
+        load(&pool, &store, &graph, 2, NULL);
+        check_store(&pool, &store, &graph);
+        dmg_graph_close(&graph);
+    }
+    dmg_test_pool_stop(&pool);
+}
+
+static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(void)
+{
+    enum { NODES = 3, BATCHES = 9 };
+    dmg_random random = {dmg_test_seed()};
+    dmg_test_pool pool;
+    require(dmg_test_pool_start(transport, NODES, SEGMENT_BYTES, &pool));
+    dmg_random_graph_options shape = {
+        .vertex_count = BATCHES * DMG_STORE_BATCH_VERTICES - 100, .degree_max = 40, .is_directed = true};
+    dmg_store_options options = {.partition_count = 4, .with_out = true};
+    dmg_graph graph;
+    dmg_graph_store store;
+    dmg_channel *channel;
+    dmg_random_graph_make(&shape, &random, &graph);
+    create(&pool, &graph, &options, &store);
+    load(&pool, &store, &graph, 2, NULL);
+    require(dmg_channel_open(pool.client, &channel));
+    uint8_t *entries = read_array(channel, &store.out_index, store.vertex_count);
+    uint64_t node_bytes[NODES] = {0};
+    uint64_t batch_bytes_max = 0;
+    for (uint64_t batch = 0; batch < BATCHES; batch++) {
+        dmg_address end = DMG_ADDRESS_NULL;
+        uint64_t bytes = 0;
+        for (uint64_t v = batch * DMG_STORE_BATCH_VERTICES;
+             v < (batch + 1) * DMG_STORE_BATCH_VERTICES && v < store.vertex_count; v++) {
+            const uint8_t *entry = entries + v * store.shape.entry_bytes;
+            if (dmg_index_entry_is_in_place(&store.shape, entry)) {
+                continue;
+            }
+            dmg_address list = dmg_index_entry_list(entry);
+            CU_ASSERT_EQUAL(dmg_address_node(list), batch % NODES);
+            CU_ASSERT_TRUE(end == DMG_ADDRESS_NULL || list == end);
+            CU_ASSERT_FALSE(dmg_index_entry_lengths_are_in_front(entry));
+            bytes += dmg_index_entry_degree(entry) * UINT64_C(4);
+            end = list + dmg_index_entry_degree(entry) * UINT64_C(4);
+        }
+        node_bytes[batch % NODES] += bytes;
+        batch_bytes_max = bytes > batch_bytes_max ? bytes : batch_bytes_max;
+    }
+    for (uint32_t node = 1; node < NODES; node++) {
+        uint64_t a = node_bytes[0];
+        uint64_t b = node_bytes[node];
+        CU_ASSERT_TRUE((a > b ? a - b : b - a) <= batch_bytes_max);
+    }
+    free(entries);
+    dmg_channel_close(channel);
+    dmg_graph_close(&graph);
+    dmg_test_pool_stop(&pool);
+}
+
+/** One list of `degree` edges in each batch; all other vertices have none. */
+static void make_sparse_graph(uint64_t vertex_count, uint32_t degree, bool has_ids, dmg_graph *graph)
+{
+    uint64_t *offsets = allocate((vertex_count + 1) * sizeof *offsets);
+    uint64_t batches = (vertex_count + DMG_STORE_BATCH_VERTICES - 1) / DMG_STORE_BATCH_VERTICES;
+    uint32_t *destinations = allocate(batches * degree * sizeof *destinations);
+    uint64_t *ids = has_ids ? allocate(vertex_count * sizeof *ids) : NULL;
+    for (uint64_t v = 0; v < vertex_count; v++) {
+        offsets[v + 1] = offsets[v] + (v % DMG_STORE_BATCH_VERTICES == 0 ? degree : 0);
+        if (ids) {
+            ids[v] = 10 * v;
+        }
+    }
+    for (uint64_t i = 0; i < batches * degree; i++) {
+        destinations[i] = (uint32_t)(i % degree);
+    }
+    *graph = (dmg_graph){
+        .vertex_count = vertex_count,
+        .arc_count = offsets[vertex_count],
+        .is_directed = true,
+        .out = {.offsets = offsets, .destinations = destinations},
+        .ids = ids,
+    };
+}
+
+static void free_sparse_graph(dmg_graph *graph)
+{
+    free((void *)graph->out.offsets);
+    free((void *)graph->out.destinations);
+    free((void *)graph->ids);
+}
+
+static void loading_takes_exactly_these_operations(void)
+{
+    dmg_test_pool pool;
+    dmg_graph graph;
+    dmg_graph_store store;
+    dmg_store_options options = {.partition_count = 2, .with_out = true};
+    dmg_counters counters = {0};
+    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    /* Six batches: the arrays' border between the nodes, at vertex 3,072, is one between batches. */
+    make_sparse_graph(6 * DMG_STORE_BATCH_VERTICES, 20, true, &graph);
+    create(&pool, &graph, &options, &store);
+    CU_ASSERT_EQUAL(store.out_index.per_node, 3 * DMG_STORE_BATCH_VERTICES);
+    load(&pool, &store, &graph, 1, &counters);
+    check_store(&pool, &store, &graph);
+    /* Entries: one a batch. Lists: one a batch, since the next batch's is on the other node. Degrees: one a node. */
+    uint64_t spans = 6 + 6 + 2;
+    uint64_t bytes = 6 * DMG_STORE_BATCH_VERTICES * (UINT64_C(32) + 4) + 6 * 20 * 4;
+    uint64_t id_bytes = 6 * DMG_STORE_BATCH_VERTICES * UINT64_C(8);
+    bool is_in_place = (dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_READ], 0);
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_CAS] + counters.operations[DMG_OPERATION_FAA], 0);
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_MESSAGE], 2);                           /* an extent a node */
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_WRITE], 2 + (is_in_place ? 0 : spans)); /* ids: one a node */
+    CU_ASSERT_EQUAL(counters.bytes[DMG_OPERATION_WRITE], id_bytes + (is_in_place ? 0 : bytes));
+    CU_ASSERT_EQUAL(counters.in_place_spans, is_in_place ? spans : 0);
+    CU_ASSERT_EQUAL(counters.in_place_bytes, is_in_place ? bytes : 0);
+    free_sparse_graph(&graph);
+    dmg_test_pool_stop(&pool);
+}
+
+static void what_a_job_has_stored_is_freed_when_it_ends(void)
+{
+    dmg_test_pool pool;
+    dmg_channel *channel;
+    dmg_graph graph;
+    dmg_graph_store store;
+    dmg_job job;
+    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    make_sparse_graph(5000, 100, true, &graph);
+    require(dmg_channel_open(pool.client, &channel));
+    uint64_t before = allocated_bytes(&pool);
+    require(dmg_job_join(channel, "store-test", 0, 1, &job));
+    dmg_store_options options = {.partition_count = 2, .with_out = true, .job = job.id};
+    require(dmg_graph_store_create(channel, &graph, &options, &store));
+    require(dmg_graph_store_load(channel, &store, job.id, &graph, 0, graph.vertex_count, NULL));
+    CU_ASSERT_TRUE(allocated_bytes(&pool) >= before + graph.arc_count * 4 + graph.vertex_count * (32 + 4 + 8));
+    require(dmg_job_leave(channel, &job));
+    CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
+    dmg_channel_close(channel);
+    free_sparse_graph(&graph);
+    dmg_test_pool_stop(&pool);
+}
+
+static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
+{
+    dmg_test_pool pool;
+    dmg_channel *channel;
+    dmg_graph graph;
+    dmg_graph_store store;
+    dmg_store_options options = {.partition_count = 2, .with_out = true};
+    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    require(dmg_channel_open(pool.client, &channel));
+    for (uint32_t degree = 3; degree <= 30; degree += 27) {
+        make_sparse_graph(3000, degree, false, &graph);
+        uint32_t *destinations = (uint32_t *)graph.out.destinations;
+        require(dmg_graph_store_create(channel, &graph, &options, &store));
+        uint64_t before = allocated_bytes(&pool);
+        uint32_t last = destinations[graph.arc_count - 1];
+        destinations[graph.arc_count - 1] = 3000;
+        CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "2048"));
+        destinations[graph.arc_count - 1] = 0;
+        CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
+        CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
+        destinations[graph.arc_count - 1] = last;
+        require(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL));
+        check_store(&pool, &store, &graph);
+        free_sparse_graph(&graph);
+    }
+    dmg_channel_close(channel);
+    dmg_test_pool_stop(&pool);
+}
+
+static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
+{
+    dmg_test_pool pool;
+    dmg_channel *channel;
+    dmg_graph graph;
+    dmg_graph_store store;
+    dmg_store_options options = {.partition_count = 1, .with_out = true};
+    require(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool));
+    require(dmg_channel_open(pool.client, &channel));
+    make_sparse_graph(3000, 9, false, &graph);
+    require(dmg_graph_store_create(channel, &graph, &options, &store));
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 1, 3000, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3001, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 2048, 1024, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 2048, 2048, NULL), DMG_OK);
+    dmg_graph other = graph;
+    other.vertex_count = 2999;
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 2999, NULL), DMG_ERR_ARGUMENT);
+    other = graph;
+    other.weight_kind = DMG_WEIGHT_INT32;
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
+    other = graph;
+    other.is_directed = false;
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
+    free_sparse_graph(&graph);
+    dmg_channel_close(channel);
+    dmg_test_pool_stop(&pool);
+}
+
+static const dmg_test tests[] = {
+    DMG_TEST(every_list_reads_back_segment_by_segment),
+    DMG_TEST(hubs_larger_than_the_buffers_stay_whole),
+    DMG_TEST(lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round),
+    DMG_TEST(loading_takes_exactly_these_operations),
+    DMG_TEST(what_a_job_has_stored_is_freed_when_it_ends),
+    DMG_TEST(unsound_lists_are_refused_and_leave_no_memory_behind),
+    DMG_TEST(ranges_and_graphs_that_do_not_fit_the_store_are_refused),
+    {NULL, NULL},
+};
+
+/* CUnit's set-ups take no argument: there is one for each of dmg_test_transports. */
+static int over_first(void)
+{
+    transport = dmg_test_transports[0];
+    return 0;
+}
+
+static int over_second(void)
+{
+    transport = dmg_test_transports[1];
+    return 0;
+}
+
+static int over_third(void)
+{
+    transport = dmg_test_transports[2];
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int (*const set_ups[])(void) = {over_first, over_second, over_third};
+    for (uint32_t i = 0; dmg_test_transports[i]; i++) {
+        if (dmg_suite_add(dmg_test_transports[i], set_ups[i], NULL, tests) != 0) {
+            return 1;
+        }
+    }
+    return dmg_suites_run(argc, argv);
+}
