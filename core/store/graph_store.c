@@ -109,7 +109,7 @@ dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, 
     if (status == DMG_OK) {
         status = cut_partitions(graph, store);
     }
-    if (status != DMG_OK || store->vertex_count == 0) {
+    if (status != DMG_OK) {
         return status;
     }
     store_array arrays[STORE_ARRAYS];
@@ -248,9 +248,6 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
         return dmg_error(DMG_ERR_CORRUPT,
                          "graph store: %" PRIu64 " arcs of %" PRIu64 " vertices in a pool of %" PRIu64 " bytes",
                          store->arc_count, store->vertex_count, pool_bytes);
-    }
-    if (store->vertex_count == 0) {
-        return DMG_OK;
     }
     dmg_graph_store copy = *store;
     store_array arrays[STORE_ARRAYS];

@@ -45,7 +45,8 @@ typedef struct dmg_store_options {
 
 /**
  * Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does this. The partitions
- * balance the arcs of all lists that are stored. An empty graph gets no arrays.
+ * balance the arcs of all lists that are stored. The arrays of an empty graph
+ * take no memory.
  */
 dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
                                   dmg_graph_store *store);
