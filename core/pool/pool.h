@@ -13,8 +13,8 @@
 
 /**
  * Allocate an extent on a node: zeroed, aligned to 4,096 bytes. Compute nodes take large extents and cut them up themselves. It
- * belongs to the pool: it outlives this client unless `job` is not 0, when it is freed at the end of that job at the latest. DMG_ERR_MEMORY
- * says what the node has left.
+ * belongs to the pool: it outlives this client unless `job` is not 0, when it is freed at the end of that job at the latest; this client
+ * must have joined that job. DMG_ERR_MEMORY says what the node has left.
  */
 dmg_status dmg_pool_allocate(dmg_channel *channel, uint16_t node, uint64_t job, uint64_t bytes, dmg_address *address);
 dmg_status dmg_pool_free(dmg_channel *channel, dmg_address address);
@@ -32,9 +32,15 @@ dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *arr
 /** Larger descriptors are written to pool memory by their owner, and pointed to. */
 #define DMG_CATALOG_VALUE_BYTES 4096
 
-/** DMG_ERR_EXISTS when the name is taken. `job` as in dmg_pool_allocate: not 0 ties the entry to the job. */
+/**
+ * DMG_ERR_EXISTS when the name is taken. `job` as in dmg_pool_allocate: not 0 ties the entry to the job, which this client must be in. Names have
+ * 1 to 63 bytes.
+ */
 dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name, const void *value, size_t bytes);
-/** `*bytes` is the capacity going in and the size coming out. DMG_ERR_NOT_FOUND. */
+/**
+ * `*bytes` is the capacity going in and the size coming out. DMG_ERR_NOT_FOUND; DMG_ERR_LIMIT when it does not fit, with its
+ * size in `*bytes`.
+ */
 dmg_status dmg_catalog_get(dmg_channel *channel, const char *name, void *value, size_t *bytes);
 dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name);
 
@@ -60,9 +66,15 @@ typedef struct dmg_job {
 /**
  * Join the job of this name, making it when it does not exist; returns when `size` compute nodes have joined. `rank` is the wish, unique
  * from 0 to size - 1. When any member dies before it left, all others' barriers (and joins) fail with DMG_ERR_PEER naming its rank.
+ *
+ * Take a fresh name for each run: a job that failed while it was joining is remembered, so that ranks which come late hear of it. A rank
+ * that is taken is DMG_ERR_EXISTS, another size than the first member's DMG_ERR_ARGUMENT.
  */
 dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job);
-/** Meet all ranks; `reduction` goes in with this rank's values and comes out reduced over all. NULL: nothing to reduce. */
+/**
+ * Meet all ranks; `reduction` goes in with this rank's values and comes out reduced over all ranks that gave one. NULL: nothing
+ * to reduce. DMG_ERR_PEER when a member died, what dmg_job_abort said when one gave up, DMG_ERR_CANCELLED when one left.
+ */
 dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction);
 /** Give up: the others' barriers fail with this rank's sentence. */
 dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence);

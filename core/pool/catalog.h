@@ -1,0 +1,32 @@
+/**
+ * @file catalog.h
+ * The catalog as node 0 keeps it: names to small values, each tied to a job or to nobody (design.md, section 5).
+ *
+ * Used by the serving thread alone. Names have been checked by the caller: not empty, terminated within DMG_CATALOG_NAME_BYTES.
+ */
+#ifndef DMG_CORE_POOL_CATALOG_H
+#define DMG_CORE_POOL_CATALOG_H
+
+#include "dmgraph/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Names that a catalog keeps at once. */
+#define DMG_CATALOG_ENTRIES_MAX 4096
+
+typedef struct dmg_catalog dmg_catalog;
+
+dmg_status dmg_catalog_create(dmg_catalog **catalog);
+/** NULL is allowed. */
+void dmg_catalog_destroy(dmg_catalog *catalog);
+/** Copy name and value. DMG_ERR_EXISTS, DMG_ERR_LIMIT when the catalog is full, DMG_ERR_MEMORY. */
+dmg_status dmg_catalog_insert(dmg_catalog *catalog, uint64_t job, const char *name, const void *value, size_t bytes);
+/** `*value` is owned by the catalog, valid until the entry is erased. DMG_ERR_NOT_FOUND. */
+dmg_status dmg_catalog_find(const dmg_catalog *catalog, const char *name, const void **value, size_t *bytes);
+/** DMG_ERR_NOT_FOUND. */
+dmg_status dmg_catalog_erase(dmg_catalog *catalog, const char *name);
+/** Erase all entries of a job (not 0). */
+void dmg_catalog_erase_job(dmg_catalog *catalog, uint64_t job);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Joining and leaving a job, as a compute node does it.
+ *
+ * Joining takes three steps: join at node 0 (answered when all have come, with the job's id); attach at every memory node; tell
+ * node 0 and wait until all have attached. So no member can leave a memory node, and have the job released there, before the others
+ * are known to it.
+ */
+#include "core/base/error.h"
+#include "core/pool/pool.h"
+#include "core/pool/pool_call.h"
+#include "core/pool/protocol.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static dmg_status call_member(dmg_channel *channel, uint32_t type, const dmg_job *job)
+{
+    dmg_job_member_request request = {.header = dmg_pool_header_make(), .job = job->id, .rank = job->rank};
+    return dmg_pool_call_exact(channel, 0, type, &request, sizeof request, NULL, 0);
+}
+
+static dmg_status call_tenant(dmg_channel *channel, uint16_t node, uint32_t type, const dmg_job *job)
+{
+    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = job->id};
+    return dmg_pool_call_exact(channel, node, type, &request, sizeof request, NULL, 0);
+}
+
+/* Detach from nodes [0, attached), and leave. Goes on after an error; returns the first one, with its sentence. */
+static dmg_status job_quit(dmg_channel *channel, const dmg_job *job, uint32_t attached)
+{
+    dmg_status first = DMG_OK;
+    char sentence[DMG_POOL_SENTENCE_BYTES] = "";
+    for (uint32_t step = 0; step <= attached; step++) {
+        dmg_status status = step < attached ? call_tenant(channel, (uint16_t)step, DMG_POOL_DETACH, job)
+                                            : call_member(channel, DMG_JOB_LEAVE, job);
+        if (status != DMG_OK && first == DMG_OK) {
+            first = status;
+            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+        }
+    }
+    return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
+}
+
+dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job)
+{
+    memset(job, 0, sizeof *job);
+    dmg_job_join_request request = {.header = dmg_pool_header_make(), .rank = rank, .size = size};
+    dmg_job_join_reply reply;
+    dmg_status status = dmg_pool_name_copy(request.name, sizeof request.name, name, "a job");
+    if (status == DMG_OK) {
+        status = dmg_pool_call_exact(channel, 0, DMG_JOB_JOIN, &request, sizeof request, &reply, sizeof reply);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_job joined = {.id = reply.job, .rank = rank, .size = size};
+    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
+    uint32_t attached = 0;
+    while (status == DMG_OK && attached < node_count) {
+        status = call_tenant(channel, (uint16_t)attached, DMG_POOL_ATTACH, &joined);
+        attached += status == DMG_OK;
+    }
+    if (status == DMG_OK) {
+        status = call_member(channel, DMG_JOB_READY, &joined);
+    }
+    if (status != DMG_OK) {
+        char sentence[DMG_POOL_SENTENCE_BYTES];
+        snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+        (void)job_quit(channel, &joined, attached);
+        return dmg_error(status, "%s", sentence);
+    }
+    *job = joined;
+    return DMG_OK;
+}
+
+dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction)
+{
+    dmg_job_barrier_request request = {
+        .header = dmg_pool_header_make(),
+        .job = job->id,
+        .rank = job->rank,
+        .has_reduction = reduction != NULL,
+        .epoch = job->barriers,
+    };
+    dmg_reduction reduced;
+    if (reduction != NULL) {
+        request.reduction = *reduction;
+    }
+    dmg_status status =
+        dmg_pool_call_exact(channel, 0, DMG_JOB_BARRIER, &request, sizeof request, &reduced, sizeof reduced);
+    if (status != DMG_OK) {
+        return status;
+    }
+    job->barriers++;
+    if (reduction != NULL) {
+        *reduction = reduced;
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence)
+{
+    dmg_job_abort_request request = {
+        .header = dmg_pool_header_make(), .job = job->id, .rank = job->rank, .status = (uint32_t)status};
+    /* The sentence may be our own error context, and may be longer than what travels. */
+    snprintf(request.sentence, sizeof request.sentence, "%s", sentence);
+    return dmg_pool_call_exact(channel, 0, DMG_JOB_ABORT, &request, sizeof request, NULL, 0);
+}
+
+dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job)
+{
+    dmg_status status = job_quit(channel, job, dmg_client_node_count(dmg_channel_client(channel)));
+    memset(job, 0, sizeof *job);
+    return status;
+}

@@ -1,0 +1,399 @@
+#include "core/pool/job_table.h"
+
+#include "core/base/error.h"
+#include "core/pool/protocol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum job_stage { STAGE_JOINING, STAGE_READYING, STAGE_RUNNING } job_stage;
+
+typedef enum member_state {
+    MEMBER_ABSENT, /* has not joined yet */
+    MEMBER_PRESENT,
+    MEMBER_GONE /* left, died, or was told that the job failed before it began */
+} member_state;
+
+typedef struct job_member {
+    member_state state;
+    bool is_waiting; /* its reply_token is kept */
+    bool has_reduction;
+    uint64_t client;
+    uint64_t reply_token;
+    dmg_reduction reduction;
+} job_member;
+
+typedef struct job {
+    uint64_t id;
+    char name[DMG_JOB_NAME_BYTES];
+    job_stage stage;
+    uint32_t size;
+    uint32_t present;
+    uint32_t gone;
+    uint32_t waiting;
+    uint64_t barriers;
+    dmg_status failure; /* DMG_OK, or why this job has failed */
+    char sentence[DMG_POOL_SENTENCE_BYTES + 64];
+    job_member members[];
+} job;
+
+struct dmg_job_table {
+    dmg_job_answer answer;
+    void *context;
+    uint64_t last_id;
+    uint32_t count;
+    job *jobs[DMG_JOBS_MAX]; /* in the order of their creation */
+};
+
+dmg_status dmg_job_table_create(dmg_job_answer answer, void *context, dmg_job_table **table)
+{
+    *table = calloc(1, sizeof **table);
+    if (*table == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the table of jobs");
+    }
+    (*table)->answer = answer;
+    (*table)->context = context;
+    return DMG_OK;
+}
+
+void dmg_job_table_destroy(dmg_job_table *table)
+{
+    if (table == NULL) {
+        return;
+    }
+    for (uint32_t index = 0; index < table->count; index++) {
+        free(table->jobs[index]);
+    }
+    free(table);
+}
+
+uint32_t dmg_job_table_count(const dmg_job_table *table)
+{
+    return table->count;
+}
+
+/* ---- finding and forgetting ---- */
+
+static job *job_find_name(const dmg_job_table *table, const char *name)
+{
+    for (uint32_t index = 0; index < table->count; index++) {
+        if (strcmp(table->jobs[index]->name, name) == 0) {
+            return table->jobs[index];
+        }
+    }
+    return NULL;
+}
+
+/* The job, when this client has this rank in it and has not left. */
+static dmg_status job_find_member(const dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank, job **found)
+{
+    for (uint32_t index = 0; index < table->count; index++) {
+        job *candidate = table->jobs[index];
+        if (candidate->id == id && rank < candidate->size && candidate->members[rank].state == MEMBER_PRESENT &&
+            candidate->members[rank].client == client) {
+            *found = candidate;
+            return DMG_OK;
+        }
+    }
+    return dmg_error(DMG_ERR_NOT_FOUND, "this compute node is not rank %u of job %llu", rank, (unsigned long long)id);
+}
+
+static void job_forget(dmg_job_table *table, uint32_t index)
+{
+    free(table->jobs[index]);
+    table->count--;
+    memmove(&table->jobs[index], &table->jobs[index + 1], (table->count - index) * sizeof table->jobs[0]);
+}
+
+static void job_forget_if_over(dmg_job_table *table, const job *over)
+{
+    for (uint32_t index = 0; index < table->count; index++) {
+        if (table->jobs[index] == over && over->gone == over->size) {
+            job_forget(table, index);
+            return;
+        }
+    }
+}
+
+static dmg_status job_make(dmg_job_table *table, const char *name, uint32_t size, job **made)
+{
+    for (uint32_t index = 0; index < table->count && table->count == DMG_JOBS_MAX; index++) {
+        if (table->jobs[index]->present == 0) {
+            job_forget(table, index);
+        }
+    }
+    if (table->count == DMG_JOBS_MAX) {
+        return dmg_error(DMG_ERR_LIMIT, "the pool runs %d jobs already; try again when one has ended", DMG_JOBS_MAX);
+    }
+    job *new_job = calloc(1, sizeof *new_job + size * sizeof new_job->members[0]);
+    if (new_job == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "memory node 0 has no memory for the job \"%s\"", name);
+    }
+    new_job->id = ++table->last_id;
+    memcpy(new_job->name, name, strlen(name) + 1);
+    new_job->size = size;
+    table->jobs[table->count++] = new_job;
+    *made = new_job;
+    return DMG_OK;
+}
+
+static void member_go(job *left, uint32_t rank)
+{
+    job_member *member = &left->members[rank];
+    left->present -= member->state == MEMBER_PRESENT;
+    left->gone += member->state != MEMBER_GONE;
+    member->state = MEMBER_GONE;
+}
+
+/* ---- failing ---- */
+
+static void answer_failure(const dmg_job_table *table, const job *failed, uint64_t reply_token)
+{
+    table->answer(table->context, reply_token, failed->failure, failed->sentence, strlen(failed->sentence));
+}
+
+/* Fail the job, unless it has failed before, and tell everybody who waits. */
+static void job_fail(dmg_job_table *table, job *failed, dmg_status why, const char *sentence)
+{
+    if (failed->failure == DMG_OK) {
+        failed->failure = why;
+        snprintf(failed->sentence, sizeof failed->sentence, "%s", sentence);
+    }
+    for (uint32_t rank = 0; rank < failed->size && failed->waiting > 0; rank++) {
+        job_member *member = &failed->members[rank];
+        if (!member->is_waiting) {
+            continue;
+        }
+        member->is_waiting = false;
+        failed->waiting--;
+        if (failed->stage == STAGE_JOINING) {
+            /* It knows no job that it could leave. */
+            member_go(failed, rank);
+        }
+        answer_failure(table, failed, member->reply_token);
+    }
+}
+
+/* ---- meeting ---- */
+
+static void reduction_add(dmg_reduction *sum, const dmg_reduction *more, bool is_first)
+{
+    if (is_first) {
+        *sum = *more;
+        return;
+    }
+    for (uint32_t index = 0; index < DMG_REDUCE_SUMS; index++) {
+        sum->sums[index] += more->sums[index];
+    }
+    for (uint32_t index = 0; index < DMG_REDUCE_REALS; index++) {
+        sum->reals[index] += more->reals[index];
+    }
+    for (uint32_t index = 0; index < 2; index++) {
+        sum->least[index] = more->least[index] < sum->least[index] ? more->least[index] : sum->least[index];
+        sum->most[index] = more->most[index] > sum->most[index] ? more->most[index] : sum->most[index];
+    }
+}
+
+static void job_reduce(const job *met, dmg_reduction *reduction)
+{
+    bool is_first = true;
+    memset(reduction, 0, sizeof *reduction);
+    for (uint32_t rank = 0; rank < met->size; rank++) {
+        if (met->members[rank].has_reduction) {
+            reduction_add(reduction, &met->members[rank].reduction, is_first);
+            is_first = false;
+        }
+    }
+}
+
+/* All have come: go on to the next stage or barrier, and answer. */
+static void job_meet(dmg_job_table *table, job *met)
+{
+    dmg_job_join_reply join_reply = {.job = met->id};
+    dmg_reduction reduction;
+    const void *payload = NULL;
+    size_t bytes = 0;
+    switch (met->stage) {
+    case STAGE_JOINING:
+        payload = &join_reply;
+        bytes = sizeof join_reply;
+        met->stage = STAGE_READYING;
+        break;
+    case STAGE_READYING:
+        met->stage = STAGE_RUNNING;
+        break;
+    case STAGE_RUNNING:
+        job_reduce(met, &reduction);
+        payload = &reduction;
+        bytes = sizeof reduction;
+        met->barriers++;
+        break;
+    }
+    met->waiting = 0;
+    for (uint32_t rank = 0; rank < met->size; rank++) {
+        met->members[rank].is_waiting = false;
+    }
+    for (uint32_t rank = 0; rank < met->size; rank++) {
+        table->answer(table->context, met->members[rank].reply_token, DMG_OK, payload, bytes);
+    }
+}
+
+/* A member has come to where all meet. */
+static dmg_status job_arrive(dmg_job_table *table, job *here, uint32_t rank, uint64_t reply_token)
+{
+    job_member *member = &here->members[rank];
+    if (member->is_waiting) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u of job \"%s\" is waiting already", rank, here->name);
+    }
+    if (here->failure == DMG_OK && here->gone > 0) {
+        uint32_t left = 0;
+        while (here->members[left].state != MEMBER_GONE) {
+            left++;
+        }
+        char sentence[DMG_POOL_SENTENCE_BYTES];
+        snprintf(sentence, sizeof sentence, "compute node %u left the job \"%s\" before the others had ended", left,
+                 here->name);
+        job_fail(table, here, DMG_ERR_CANCELLED, sentence);
+    }
+    if (here->failure != DMG_OK) {
+        answer_failure(table, here, reply_token);
+        return DMG_OK;
+    }
+    member->reply_token = reply_token;
+    member->is_waiting = true;
+    here->waiting++;
+    if (here->waiting == here->size) {
+        job_meet(table, here);
+    }
+    return DMG_OK;
+}
+
+/* ---- requests ---- */
+
+dmg_status dmg_job_table_join(dmg_job_table *table, uint64_t client, uint64_t reply_token, const char *name,
+                              uint32_t rank, uint32_t size)
+{
+    if (size == 0 || size > DMG_JOB_SIZE_MAX || rank >= size) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u of %u cannot join the job \"%s\": sizes are 1 to %d", rank, size,
+                         name, DMG_JOB_SIZE_MAX);
+    }
+    job *joined = job_find_name(table, name);
+    if (joined == NULL) {
+        dmg_status status = job_make(table, name, size, &joined);
+        if (status != DMG_OK) {
+            return status;
+        }
+    }
+    if (joined->failure != DMG_OK) {
+        if (rank < joined->size && joined->members[rank].state == MEMBER_ABSENT) {
+            member_go(joined, rank);
+        }
+        answer_failure(table, joined, reply_token);
+        job_forget_if_over(table, joined);
+        return DMG_OK;
+    }
+    if (joined->size != size) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u wants to join the job \"%s\" with %u compute nodes, but it has %u",
+                         rank, name, size, joined->size);
+    }
+    job_member *member = &joined->members[rank];
+    if (member->state != MEMBER_ABSENT) {
+        return dmg_error(DMG_ERR_EXISTS, "the job \"%s\" has a rank %u already", name, rank);
+    }
+    member->state = MEMBER_PRESENT;
+    member->client = client;
+    joined->present++;
+    return job_arrive(table, joined, rank, reply_token);
+}
+
+dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t id, uint32_t rank)
+{
+    job *here;
+    dmg_status status = job_find_member(table, client, id, rank, &here);
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (here->stage != STAGE_READYING) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u of job \"%s\" cannot get ready now", rank, here->name);
+    }
+    return job_arrive(table, here, rank, reply_token);
+}
+
+dmg_status dmg_job_table_barrier(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t id,
+                                 uint32_t rank, uint64_t epoch, const dmg_reduction *reduction)
+{
+    job *here;
+    dmg_status status = job_find_member(table, client, id, rank, &here);
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (here->stage != STAGE_RUNNING) {
+        return dmg_error(DMG_ERR_ARGUMENT, "the job \"%s\" is not running yet: rank %u cannot be at a barrier",
+                         here->name, rank);
+    }
+    if (epoch != here->barriers) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u comes to barrier %llu of job \"%s\", but the others are at %llu",
+                         rank, (unsigned long long)epoch, here->name, (unsigned long long)here->barriers);
+    }
+    job_member *member = &here->members[rank];
+    if (!member->is_waiting) {
+        member->has_reduction = reduction != NULL;
+        if (reduction != NULL) {
+            member->reduction = *reduction;
+        }
+    }
+    return job_arrive(table, here, rank, reply_token);
+}
+
+dmg_status dmg_job_table_abort(dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank, dmg_status why,
+                               const char *said)
+{
+    job *here;
+    dmg_status status = job_find_member(table, client, id, rank, &here);
+    if (status != DMG_OK) {
+        return status;
+    }
+    char sentence[DMG_POOL_SENTENCE_BYTES + 32];
+    snprintf(sentence, sizeof sentence, "compute node %u: %s", rank, said);
+    job_fail(table, here, why, sentence);
+    job_forget_if_over(table, here);
+    return DMG_OK;
+}
+
+dmg_status dmg_job_table_leave(dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank)
+{
+    job *here;
+    dmg_status status = job_find_member(table, client, id, rank, &here);
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (here->waiting > 0) {
+        char sentence[DMG_POOL_SENTENCE_BYTES];
+        snprintf(sentence, sizeof sentence, "compute node %u left the job \"%s\" while others waited for it", rank,
+                 here->name);
+        job_fail(table, here, DMG_ERR_CANCELLED, sentence);
+    }
+    member_go(here, rank);
+    job_forget_if_over(table, here);
+    return DMG_OK;
+}
+
+void dmg_job_table_client_gone(dmg_job_table *table, uint64_t client, dmg_status why)
+{
+    /* Backwards: a job that is over is taken out of the array. */
+    for (uint32_t index = table->count; index-- > 0;) {
+        job *here = table->jobs[index];
+        for (uint32_t rank = 0; rank < here->size; rank++) {
+            if (here->members[rank].state != MEMBER_PRESENT || here->members[rank].client != client) {
+                continue;
+            }
+            char sentence[DMG_POOL_SENTENCE_BYTES];
+            snprintf(sentence, sizeof sentence, "compute node %u %s", rank,
+                     why == DMG_OK ? "ended without leaving the job" : "died");
+            job_fail(table, here, DMG_ERR_PEER, sentence);
+            member_go(here, rank);
+        }
+        job_forget_if_over(table, here);
+    }
+}

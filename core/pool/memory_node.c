@@ -1,0 +1,366 @@
+#include "core/pool/memory_node.h"
+
+#include "core/base/error.h"
+#include "core/pool/catalog.h"
+#include "core/pool/job_table.h"
+#include "core/pool/protocol.h"
+#include "core/pool/segment_allocator.h"
+#include "core/pool/tenancy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dmg_memory_node {
+    uint16_t node;
+    dmg_server *server;
+    dmg_segment_allocator *allocator;
+    dmg_tenancy *tenancy;
+    dmg_catalog *catalog; /* on node 0 only */
+    dmg_job_table *jobs;  /* on node 0 only */
+};
+
+/*
+ * A handler. With DMG_OK it has answered, or somebody keeps the token; with an error it has not, and the error context has the
+ * sentence for the answer. The size of the payload, the header and the node have been checked.
+ */
+typedef dmg_status (*node_handler)(dmg_memory_node *node, const dmg_request *request);
+
+/* ---- checks and answers ---- */
+
+static dmg_status answer(dmg_memory_node *node, const dmg_request *request, const void *payload, size_t bytes)
+{
+    dmg_server_reply(node->server, request->reply_token, DMG_OK, payload, bytes);
+    return DMG_OK;
+}
+
+/* Names come from outside, and go into messages for people: terminated, not empty, no control characters. */
+static dmg_status check_name(const char *name, size_t capacity, const char *of)
+{
+    size_t length = strnlen(name, capacity);
+    if (length == 0 || length == capacity) {
+        return dmg_error(DMG_ERR_ARGUMENT, "the name of %s has 1 to %zu bytes", of, capacity - 1);
+    }
+    for (size_t index = 0; index < length; index++) {
+        unsigned char character = (unsigned char)name[index];
+        if (character < 0x20 || character == 0x7f) {
+            return dmg_error(DMG_ERR_ARGUMENT, "the name of %s has control characters", of);
+        }
+    }
+    return DMG_OK;
+}
+
+static dmg_status check_tenant(const dmg_memory_node *node, uint64_t job, uint64_t client)
+{
+    if (job != 0 && !dmg_tenancy_is_attached(node->tenancy, job, client)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "this compute node is not in job %llu", (unsigned long long)job);
+    }
+    return DMG_OK;
+}
+
+/* ---- memory ---- */
+
+static dmg_status handle_allocate(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_allocate_request *asked = request->payload;
+    dmg_pool_allocate_reply reply;
+    dmg_status status = check_tenant(node, asked->job, request->client);
+    if (status == DMG_OK) {
+        status = dmg_segment_allocator_allocate(node->allocator, asked->bytes, asked->job, request->client,
+                                                &reply.offset, &reply.dirty_left);
+    }
+    return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
+}
+
+static dmg_status handle_zero(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_extent_request *asked = request->payload;
+    dmg_pool_zero_reply reply;
+    dmg_status status = dmg_segment_allocator_zero(node->allocator, asked->offset, request->client, &reply.dirty_left);
+    return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
+}
+
+static dmg_status handle_free(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_extent_request *asked = request->payload;
+    dmg_status status = dmg_segment_allocator_free(node->allocator, asked->offset);
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status handle_usage(dmg_memory_node *node, const dmg_request *request)
+{
+    dmg_pool_usage_reply reply;
+    dmg_segment_allocator_usage(node->allocator, &reply.allocated, &reply.peak, &reply.total);
+    return answer(node, request, &reply, sizeof reply);
+}
+
+static dmg_status handle_attach(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_tenant_request *asked = request->payload;
+    dmg_status status = dmg_tenancy_attach(node->tenancy, asked->job, request->client);
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status handle_detach(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_tenant_request *asked = request->payload;
+    dmg_status status = dmg_tenancy_detach(node->tenancy, asked->job, request->client);
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static void release_job(void *context, uint64_t job)
+{
+    dmg_memory_node *node = context;
+    dmg_segment_allocator_free_job(node->allocator, job);
+    if (node->catalog != NULL) {
+        dmg_catalog_erase_job(node->catalog, job);
+    }
+}
+
+/* ---- catalog ---- */
+
+static dmg_status handle_catalog_put(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_catalog_put_request *asked = request->payload;
+    if (asked->bytes > DMG_CATALOG_VALUE_BYTES || request->bytes - sizeof *asked != asked->bytes) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a catalog entry says that its value has %llu bytes, and %zu came",
+                         (unsigned long long)asked->bytes, request->bytes - sizeof *asked);
+    }
+    dmg_status status = check_name(asked->name, sizeof asked->name, "a catalog entry");
+    if (status == DMG_OK) {
+        status = check_tenant(node, asked->job, request->client);
+    }
+    if (status == DMG_OK) {
+        status = dmg_catalog_insert(node->catalog, asked->job, asked->name, asked + 1, asked->bytes);
+    }
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status handle_catalog_get(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_catalog_name_request *asked = request->payload;
+    const void *value;
+    size_t bytes;
+    dmg_status status = check_name(asked->name, sizeof asked->name, "a catalog entry");
+    if (status == DMG_OK) {
+        status = dmg_catalog_find(node->catalog, asked->name, &value, &bytes);
+    }
+    return status != DMG_OK ? status : answer(node, request, value, bytes);
+}
+
+static dmg_status handle_catalog_remove(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_catalog_name_request *asked = request->payload;
+    dmg_status status = check_name(asked->name, sizeof asked->name, "a catalog entry");
+    if (status == DMG_OK) {
+        status = dmg_catalog_erase(node->catalog, asked->name);
+    }
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+/* ---- jobs ---- */
+
+static void answer_member(void *context, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes)
+{
+    dmg_memory_node *node = context;
+    dmg_server_reply(node->server, reply_token, status, payload, bytes);
+}
+
+static dmg_status handle_join(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_job_join_request *asked = request->payload;
+    dmg_status status = check_name(asked->name, sizeof asked->name, "a job");
+    if (status != DMG_OK) {
+        return status;
+    }
+    return dmg_job_table_join(node->jobs, request->client, request->reply_token, asked->name, asked->rank, asked->size);
+}
+
+static dmg_status handle_ready(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_job_member_request *asked = request->payload;
+    return dmg_job_table_ready(node->jobs, request->client, request->reply_token, asked->job, asked->rank);
+}
+
+static dmg_status handle_barrier(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_job_barrier_request *asked = request->payload;
+    if (asked->has_reduction > 1) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a request for a barrier has %u where 0 or 1 is expected",
+                         asked->has_reduction);
+    }
+    return dmg_job_table_barrier(node->jobs, request->client, request->reply_token, asked->job, asked->rank,
+                                 asked->epoch, asked->has_reduction ? &asked->reduction : NULL);
+}
+
+static dmg_status handle_abort(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_job_abort_request *asked = request->payload;
+    if (asked->status == DMG_OK || asked->status >= DMG_STATUS_COUNT ||
+        memchr(asked->sentence, 0, sizeof asked->sentence) == NULL) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a request to abort a job has status %u, or an endless sentence",
+                         asked->status);
+    }
+    dmg_status status = dmg_job_table_abort(node->jobs, request->client, asked->job, asked->rank,
+                                            (dmg_status)asked->status, asked->sentence);
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status handle_leave(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_job_member_request *asked = request->payload;
+    dmg_status status = dmg_job_table_leave(node->jobs, request->client, asked->job, asked->rank);
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+/* ---- dispatch ---- */
+
+typedef struct message_kind {
+    node_handler handle;
+    size_t bytes_min;
+    size_t bytes_max;
+    bool is_for_node_0;
+} message_kind;
+
+#define EXACTLY(type) sizeof(type), sizeof(type)
+
+static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALLOCATE] = {
+    [DMG_POOL_ALLOCATE - DMG_POOL_ALLOCATE] = {handle_allocate, EXACTLY(dmg_pool_allocate_request), false},
+    [DMG_POOL_ZERO - DMG_POOL_ALLOCATE] = {handle_zero, EXACTLY(dmg_pool_extent_request), false},
+    [DMG_POOL_FREE - DMG_POOL_ALLOCATE] = {handle_free, EXACTLY(dmg_pool_extent_request), false},
+    [DMG_POOL_USAGE - DMG_POOL_ALLOCATE] = {handle_usage, EXACTLY(dmg_pool_header), false},
+    [DMG_POOL_ATTACH - DMG_POOL_ALLOCATE] = {handle_attach, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_DETACH - DMG_POOL_ALLOCATE] = {handle_detach, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_CATALOG_PUT - DMG_POOL_ALLOCATE] = {handle_catalog_put, sizeof(dmg_catalog_put_request),
+                                             sizeof(dmg_catalog_put_request) + DMG_CATALOG_VALUE_BYTES, true},
+    [DMG_CATALOG_GET - DMG_POOL_ALLOCATE] = {handle_catalog_get, EXACTLY(dmg_catalog_name_request), true},
+    [DMG_CATALOG_REMOVE - DMG_POOL_ALLOCATE] = {handle_catalog_remove, EXACTLY(dmg_catalog_name_request), true},
+    [DMG_JOB_JOIN - DMG_POOL_ALLOCATE] = {handle_join, EXACTLY(dmg_job_join_request), true},
+    [DMG_JOB_READY - DMG_POOL_ALLOCATE] = {handle_ready, EXACTLY(dmg_job_member_request), true},
+    [DMG_JOB_BARRIER - DMG_POOL_ALLOCATE] = {handle_barrier, EXACTLY(dmg_job_barrier_request), true},
+    [DMG_JOB_ABORT - DMG_POOL_ALLOCATE] = {handle_abort, EXACTLY(dmg_job_abort_request), true},
+    [DMG_JOB_LEAVE - DMG_POOL_ALLOCATE] = {handle_leave, EXACTLY(dmg_job_member_request), true},
+};
+
+static dmg_status dispatch(dmg_memory_node *node, const dmg_request *request)
+{
+    if (request->type < DMG_POOL_ALLOCATE || request->type >= DMG_POOL_MESSAGE_TYPE_END) {
+        return dmg_error(DMG_ERR_PROTOCOL, "memory node %u knows no message of type %u", node->node, request->type);
+    }
+    const message_kind *kind = &message_kinds[request->type - DMG_POOL_ALLOCATE];
+    if (request->bytes < kind->bytes_min || request->bytes > kind->bytes_max) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a message of type %u has %zu bytes; %zu to %zu are expected", request->type,
+                         request->bytes, kind->bytes_min, kind->bytes_max);
+    }
+    const dmg_pool_header *header = request->payload;
+    if (header->version != DMG_POOL_PROTOCOL_VERSION || header->zero != 0) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a message has version %u of the protocol; memory node %u speaks version %d",
+                         header->version, node->node, DMG_POOL_PROTOCOL_VERSION);
+    }
+    if (kind->is_for_node_0 && node->node != 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "memory node %u keeps no catalog and no jobs: node 0 does", node->node);
+    }
+    return kind->handle(node, request);
+}
+
+static void on_request(void *context, dmg_server *server, const dmg_request *request)
+{
+    dmg_status status = dispatch(context, request);
+    if (status != DMG_OK) {
+        const char *sentence = dmg_error_message();
+        dmg_server_reply(server, request->reply_token, status, sentence, strlen(sentence));
+    }
+}
+
+static void on_client_gone(void *context, dmg_server *server, uint64_t client, dmg_status why)
+{
+    (void)server;
+    dmg_memory_node *node = context;
+    if (node->jobs != NULL) {
+        dmg_job_table_client_gone(node->jobs, client, why);
+    }
+    dmg_tenancy_client_gone(node->tenancy, client);
+}
+
+/* ---- the node ---- */
+
+static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options *options)
+{
+    dmg_server_options server_options = {
+        .transport = options->transport,
+        .bind = options->bind,
+        .node = options->node,
+        .segment = options->segment,
+        .peer_timeout_ns = options->peer_timeout_ns,
+        .on_request = on_request,
+        .on_client_gone = on_client_gone,
+        .context = node,
+    };
+    memcpy(server_options.token, options->token, sizeof server_options.token);
+    dmg_status status = dmg_server_create(&server_options, &node->server);
+    if (status == DMG_OK) {
+        uint64_t bytes;
+        void *segment = dmg_server_segment(node->server, &bytes);
+        status = dmg_segment_allocator_create(segment, bytes, &node->allocator);
+    }
+    if (status == DMG_OK) {
+        status = dmg_tenancy_create(release_job, node, &node->tenancy);
+    }
+    if (status == DMG_OK && options->node == 0) {
+        status = dmg_catalog_create(&node->catalog);
+        if (status == DMG_OK) {
+            status = dmg_job_table_create(answer_member, node, &node->jobs);
+        }
+    }
+    return status;
+}
+
+dmg_status dmg_memory_node_create(const dmg_memory_node_options *options, dmg_memory_node **node)
+{
+    *node = NULL;
+    dmg_memory_node *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for memory node %u", options->node);
+    }
+    made->node = options->node;
+    dmg_status status = node_fill(made, options);
+    if (status != DMG_OK) {
+        dmg_memory_node_destroy(made);
+        return status;
+    }
+    *node = made;
+    return DMG_OK;
+}
+
+void dmg_memory_node_destroy(dmg_memory_node *node)
+{
+    if (node == NULL) {
+        return;
+    }
+    /* The allocator's arena refers to the segment, which goes with the server. */
+    dmg_job_table_destroy(node->jobs);
+    dmg_catalog_destroy(node->catalog);
+    dmg_tenancy_destroy(node->tenancy);
+    dmg_segment_allocator_destroy(node->allocator);
+    dmg_server_destroy(node->server);
+    free(node);
+}
+
+const char *dmg_memory_node_address(const dmg_memory_node *node)
+{
+    return dmg_server_address(node->server);
+}
+
+dmg_status dmg_memory_node_serve(dmg_memory_node *node)
+{
+    return dmg_server_serve(node->server);
+}
+
+void dmg_memory_node_stop(dmg_memory_node *node)
+{
+    dmg_server_stop(node->server);
+}
+
+void dmg_memory_node_usage(const dmg_memory_node *node, uint64_t *allocated_bytes, uint64_t *peak_bytes)
+{
+    dmg_segment_allocator_usage(node->allocator, allocated_bytes, peak_bytes, NULL);
+}

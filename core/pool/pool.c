@@ -1,0 +1,169 @@
+#include "core/pool/pool.h"
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "core/pool/pool_call.h"
+#include "core/pool/protocol.h"
+#include "core/pool/segment_allocator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- calls ---- */
+
+dmg_status dmg_pool_call(dmg_channel *channel, uint16_t node, uint32_t type, const void *request, size_t bytes,
+                         void *reply, size_t *reply_bytes)
+{
+    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
+    if (node >= node_count) {
+        return dmg_error(DMG_ERR_ARGUMENT, "there is no memory node %u in a pool of %u", node, node_count);
+    }
+    dmg_call call = {.reply = reply, .reply_capacity = *reply_bytes};
+    dmg_status status = dmg_message(channel, node, type, request, bytes, &call);
+    *reply_bytes = status == DMG_OK ? call.reply_bytes : 0;
+    return status;
+}
+
+dmg_status dmg_pool_call_exact(dmg_channel *channel, uint16_t node, uint32_t type, const void *request, size_t bytes,
+                               void *reply, size_t reply_bytes)
+{
+    size_t received = reply_bytes;
+    dmg_status status = dmg_pool_call(channel, node, type, request, bytes, reply, &received);
+    if (status == DMG_OK && received != reply_bytes) {
+        return dmg_error(DMG_ERR_PROTOCOL, "memory node %u answered a message of type %u with %zu bytes instead of %zu",
+                         node, type, received, reply_bytes);
+    }
+    return status;
+}
+
+dmg_status dmg_pool_name_copy(char *field, size_t capacity, const char *name, const char *of)
+{
+    size_t length = name == NULL ? 0 : strnlen(name, capacity);
+    if (length == 0 || length == capacity) {
+        return dmg_error(DMG_ERR_ARGUMENT, "the name of %s has 1 to %zu bytes", of, capacity - 1);
+    }
+    memcpy(field, name, length);
+    memset(field + length, 0, capacity - length);
+    return DMG_OK;
+}
+
+/* ---- memory ---- */
+
+static dmg_status extent_zero(dmg_channel *channel, uint16_t node, uint64_t offset, uint64_t dirty_left)
+{
+    while (dirty_left != 0) {
+        dmg_pool_extent_request request = {.header = dmg_pool_header_make(), .offset = offset};
+        dmg_pool_zero_reply reply;
+        dmg_status status =
+            dmg_pool_call_exact(channel, node, DMG_POOL_ZERO, &request, sizeof request, &reply, sizeof reply);
+        if (status != DMG_OK) {
+            return status;
+        }
+        if (reply.dirty_left >= dirty_left) {
+            return dmg_error(DMG_ERR_PROTOCOL, "memory node %u makes no progress at zeroing an extent", node);
+        }
+        dirty_left = reply.dirty_left;
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_pool_allocate(dmg_channel *channel, uint16_t node, uint64_t job, uint64_t bytes, dmg_address *address)
+{
+    *address = DMG_ADDRESS_NULL;
+    dmg_pool_allocate_request request = {.header = dmg_pool_header_make(), .job = job, .bytes = bytes};
+    dmg_pool_allocate_reply reply;
+    dmg_status status =
+        dmg_pool_call_exact(channel, node, DMG_POOL_ALLOCATE, &request, sizeof request, &reply, sizeof reply);
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status, "allocating %llu bytes on memory node %u", (unsigned long long)bytes, node);
+    }
+    uint64_t segment_bytes = dmg_client_segment_bytes(dmg_channel_client(channel), node);
+    if (reply.offset < DMG_SEGMENT_HEADER_BYTES || !dmg_range_is_inside(reply.offset, bytes, segment_bytes)) {
+        return dmg_error(DMG_ERR_PROTOCOL, "memory node %u handed out %llu bytes at offset %llu of a segment of %llu",
+                         node, (unsigned long long)bytes, (unsigned long long)reply.offset,
+                         (unsigned long long)segment_bytes);
+    }
+    status = extent_zero(channel, node, reply.offset, reply.dirty_left);
+    if (status == DMG_OK) {
+        *address = dmg_address_make(node, reply.offset);
+    }
+    return status;
+}
+
+dmg_status dmg_pool_free(dmg_channel *channel, dmg_address address)
+{
+    dmg_pool_extent_request request = {.header = dmg_pool_header_make(), .offset = dmg_address_offset(address)};
+    return dmg_pool_call_exact(channel, dmg_address_node(address), DMG_POOL_FREE, &request, sizeof request, NULL, 0);
+}
+
+dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocated, uint64_t *peak, uint64_t *total)
+{
+    dmg_pool_header request = dmg_pool_header_make();
+    dmg_pool_usage_reply reply;
+    dmg_status status =
+        dmg_pool_call_exact(channel, node, DMG_POOL_USAGE, &request, sizeof request, &reply, sizeof reply);
+    if (status == DMG_OK) {
+        *allocated = reply.allocated;
+        *peak = reply.peak;
+        *total = reply.total;
+    }
+    return status;
+}
+
+/* ---- catalog ---- */
+
+dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name, const void *value, size_t bytes)
+{
+    if (bytes > DMG_CATALOG_VALUE_BYTES) {
+        return dmg_error(DMG_ERR_LIMIT,
+                         "a catalog entry holds at most %d bytes, not %zu: put larger things into the pool",
+                         DMG_CATALOG_VALUE_BYTES, bytes);
+    }
+    struct {
+        dmg_catalog_put_request request;
+        char value[DMG_CATALOG_VALUE_BYTES];
+    } message = {.request = {.header = dmg_pool_header_make(), .job = job, .bytes = bytes}};
+    dmg_status status = dmg_pool_name_copy(message.request.name, sizeof message.request.name, name, "a catalog entry");
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (bytes > 0) {
+        memcpy(message.value, value, bytes);
+    }
+    return dmg_pool_call_exact(channel, 0, DMG_CATALOG_PUT, &message, sizeof message.request + bytes, NULL, 0);
+}
+
+dmg_status dmg_catalog_get(dmg_channel *channel, const char *name, void *value, size_t *bytes)
+{
+    dmg_catalog_name_request request = {.header = dmg_pool_header_make()};
+    dmg_status status = dmg_pool_name_copy(request.name, sizeof request.name, name, "a catalog entry");
+    if (status != DMG_OK) {
+        return status;
+    }
+    char received[DMG_CATALOG_VALUE_BYTES];
+    size_t received_bytes = sizeof received;
+    status = dmg_pool_call(channel, 0, DMG_CATALOG_GET, &request, sizeof request, received, &received_bytes);
+    if (status != DMG_OK) {
+        return status;
+    }
+    size_t capacity = *bytes;
+    *bytes = received_bytes;
+    if (received_bytes > capacity) {
+        return dmg_error(DMG_ERR_LIMIT, "the catalog entry \"%s\" has %zu bytes, and there is room for %zu", name,
+                         received_bytes, capacity);
+    }
+    if (received_bytes > 0) {
+        memcpy(value, received, received_bytes);
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name)
+{
+    dmg_catalog_name_request request = {.header = dmg_pool_header_make()};
+    dmg_status status = dmg_pool_name_copy(request.name, sizeof request.name, name, "a catalog entry");
+    if (status != DMG_OK) {
+        return status;
+    }
+    return dmg_pool_call_exact(channel, 0, DMG_CATALOG_REMOVE, &request, sizeof request, NULL, 0);
+}

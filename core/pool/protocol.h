@@ -1,0 +1,134 @@
+/**
+ * @file protocol.h
+ * The messages between compute nodes and memory nodes about memory, the catalog and jobs.
+ *
+ * Fixed-size structures of fixed-width integers, in the byte order of the machines (a pool is of one kind). Each request begins
+ * with a header that has the version; a memory node answers another version, another size or a value out of range with an error
+ * sentence, and goes on. An answer is the reply structure named here, or nothing.
+ */
+#ifndef DMG_CORE_POOL_PROTOCOL_H
+#define DMG_CORE_POOL_PROTOCOL_H
+
+#include "core/pool/pool.h"
+
+#include <assert.h>
+
+#define DMG_POOL_PROTOCOL_VERSION 1
+/** The longest sentence that a member of a job can leave for the others, with its terminating zero. */
+#define DMG_POOL_SENTENCE_BYTES 512
+/** Names of jobs, with the terminating zero. */
+#define DMG_JOB_NAME_BYTES 64
+
+/** Message types. The first four are for every memory node, as are attach and detach; the others are for node 0. */
+enum {
+    DMG_POOL_ALLOCATE = DMG_MESSAGE_TYPE_FIRST, /**< dmg_pool_allocate_request -> dmg_pool_allocate_reply */
+    DMG_POOL_ZERO,                              /**< dmg_pool_extent_request -> dmg_pool_zero_reply */
+    DMG_POOL_FREE,                              /**< dmg_pool_extent_request */
+    DMG_POOL_USAGE,                             /**< dmg_pool_header -> dmg_pool_usage_reply */
+    DMG_POOL_ATTACH,                            /**< dmg_pool_tenant_request */
+    DMG_POOL_DETACH,                            /**< dmg_pool_tenant_request */
+    DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
+    DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
+    DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */
+    DMG_JOB_JOIN,                               /**< dmg_job_join_request -> dmg_job_join_reply, when all have joined */
+    DMG_JOB_READY,                              /**< dmg_job_member_request, answered when all are ready */
+    DMG_JOB_BARRIER,                            /**< dmg_job_barrier_request -> dmg_reduction, when all have come */
+    DMG_JOB_ABORT,                              /**< dmg_job_abort_request */
+    DMG_JOB_LEAVE,                              /**< dmg_job_member_request */
+    DMG_POOL_MESSAGE_TYPE_END
+};
+
+typedef struct dmg_pool_header {
+    uint32_t version; /**< DMG_POOL_PROTOCOL_VERSION */
+    uint32_t zero;    /**< must be 0 */
+} dmg_pool_header;
+
+typedef struct dmg_pool_allocate_request {
+    dmg_pool_header header;
+    uint64_t job; /**< one that this client is attached to, or 0 */
+    uint64_t bytes;
+} dmg_pool_allocate_request;
+
+typedef struct dmg_pool_allocate_reply {
+    uint64_t offset;
+    uint64_t dirty_left; /**< not 0: send DMG_POOL_ZERO until it is */
+} dmg_pool_allocate_reply;
+
+typedef struct dmg_pool_extent_request {
+    dmg_pool_header header;
+    uint64_t offset; /**< where the extent begins */
+} dmg_pool_extent_request;
+
+typedef struct dmg_pool_zero_reply {
+    uint64_t dirty_left;
+} dmg_pool_zero_reply;
+
+typedef struct dmg_pool_usage_reply {
+    uint64_t allocated;
+    uint64_t peak;
+    uint64_t total;
+} dmg_pool_usage_reply;
+
+typedef struct dmg_pool_tenant_request {
+    dmg_pool_header header;
+    uint64_t job;
+} dmg_pool_tenant_request;
+
+typedef struct dmg_catalog_put_request {
+    dmg_pool_header header;
+    uint64_t job; /**< one that this client is attached to, or 0 */
+    char name[DMG_CATALOG_NAME_BYTES];
+    uint64_t bytes; /**< of the value, which follows */
+} dmg_catalog_put_request;
+
+typedef struct dmg_catalog_name_request {
+    dmg_pool_header header;
+    char name[DMG_CATALOG_NAME_BYTES];
+} dmg_catalog_name_request;
+
+typedef struct dmg_job_join_request {
+    dmg_pool_header header;
+    char name[DMG_JOB_NAME_BYTES];
+    uint32_t rank;
+    uint32_t size;
+} dmg_job_join_request;
+
+typedef struct dmg_job_join_reply {
+    uint64_t job;
+} dmg_job_join_reply;
+
+typedef struct dmg_job_member_request {
+    dmg_pool_header header;
+    uint64_t job;
+    uint32_t rank;
+    uint32_t zero; /**< must be 0 */
+} dmg_job_member_request;
+
+typedef struct dmg_job_barrier_request {
+    dmg_pool_header header;
+    uint64_t job;
+    uint32_t rank;
+    uint32_t has_reduction; /**< 0 or 1: whether this rank takes part in the reduction */
+    uint64_t epoch;         /**< barriers passed so far */
+    dmg_reduction reduction;
+} dmg_job_barrier_request;
+
+typedef struct dmg_job_abort_request {
+    dmg_pool_header header;
+    uint64_t job;
+    uint32_t rank;
+    uint32_t status;                        /**< a dmg_status, not DMG_OK */
+    char sentence[DMG_POOL_SENTENCE_BYTES]; /**< terminated */
+} dmg_job_abort_request;
+
+static_assert(sizeof(dmg_catalog_put_request) + DMG_CATALOG_VALUE_BYTES <= DMG_MESSAGE_BYTES_MAX,
+              "the largest catalog entry must fit into a message");
+static_assert(sizeof(dmg_reduction) == 8 * (DMG_REDUCE_SUMS + DMG_REDUCE_REALS + 4),
+              "a reduction travels as it is: it must have no padding");
+
+static inline dmg_pool_header dmg_pool_header_make(void)
+{
+    return (dmg_pool_header){.version = DMG_POOL_PROTOCOL_VERSION};
+}
+
+#endif

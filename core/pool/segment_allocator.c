@@ -1,0 +1,243 @@
+#include "core/pool/segment_allocator.h"
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "core/pool/segment_arena.h"
+#include "core/pool/space.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Free ranges lie between extents, and between what jemalloc took; the rest is slack for the pieces that it gives back. */
+#define RANGES_MAX       (4 * DMG_SEGMENT_EXTENTS_MAX)
+#define EXTENTS_AT_FIRST 256
+
+typedef struct extent {
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t job;
+    uint64_t owner;
+    uint64_t dirty_begin; /* [dirty_begin, dirty_end) of the segment still has to be zeroed */
+    uint64_t dirty_end;
+    bool is_in_arena;
+} extent;
+
+struct dmg_segment_allocator {
+    char *segment;
+    uint64_t total;
+    dmg_space *space;
+    dmg_segment_arena *arena;
+    extent *extents; /* sorted by offset */
+    uint32_t count;
+    uint32_t capacity;
+    uint64_t allocated;
+    uint64_t peak;
+};
+
+dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator)
+{
+    *allocator = NULL;
+    uint64_t end = bytes - bytes % DMG_SPACE_PAGE_BYTES;
+    if (end < DMG_SEGMENT_HEADER_BYTES + DMG_SPACE_PAGE_BYTES) {
+        return dmg_error(DMG_ERR_ARGUMENT, "a segment of %llu bytes is too small: it needs two pages of %d bytes",
+                         (unsigned long long)bytes, DMG_SPACE_PAGE_BYTES);
+    }
+    dmg_segment_allocator *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the allocator of a segment");
+    }
+    made->segment = segment;
+    made->total = bytes;
+    dmg_status status = dmg_space_create(DMG_SEGMENT_HEADER_BYTES, end, RANGES_MAX, &made->space);
+    if (status == DMG_OK) {
+        status = dmg_segment_arena_create(segment, made->space, &made->arena);
+    }
+    if (status != DMG_OK) {
+        dmg_segment_allocator_destroy(made);
+        return status;
+    }
+    *allocator = made;
+    return DMG_OK;
+}
+
+void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator)
+{
+    if (allocator == NULL) {
+        return;
+    }
+    dmg_segment_arena_destroy(allocator->arena);
+    dmg_space_destroy(allocator->space);
+    free(allocator->extents);
+    free(allocator);
+}
+
+/* The first extent that begins at or after the offset. */
+static uint32_t extents_lower_bound(const dmg_segment_allocator *allocator, uint64_t offset)
+{
+    uint32_t low = 0;
+    uint32_t high = allocator->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (allocator->extents[middle].offset < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static extent *extents_find(const dmg_segment_allocator *allocator, uint64_t offset)
+{
+    uint32_t index = extents_lower_bound(allocator, offset);
+    bool is_there = index < allocator->count && allocator->extents[index].offset == offset;
+    return is_there ? &allocator->extents[index] : NULL;
+}
+
+static dmg_status extents_make_room(dmg_segment_allocator *allocator)
+{
+    if (allocator->count == DMG_SEGMENT_EXTENTS_MAX) {
+        return dmg_error(DMG_ERR_LIMIT, "a memory node keeps at most %d extents; allocate larger ones and cut them up",
+                         DMG_SEGMENT_EXTENTS_MAX);
+    }
+    if (allocator->count == allocator->capacity) {
+        uint32_t capacity = allocator->capacity == 0 ? EXTENTS_AT_FIRST : 2 * allocator->capacity;
+        extent *larger = realloc(allocator->extents, capacity * sizeof *larger);
+        if (larger == NULL) {
+            return dmg_error(DMG_ERR_MEMORY, "the memory node has no memory for its table of extents");
+        }
+        allocator->extents = larger;
+        allocator->capacity = capacity;
+    }
+    return DMG_OK;
+}
+
+static void zero_step(dmg_segment_allocator *allocator, extent *dirty)
+{
+    uint64_t bytes = dirty->dirty_end - dirty->dirty_begin;
+    bytes = bytes < DMG_SEGMENT_ZERO_STEP_BYTES ? bytes : DMG_SEGMENT_ZERO_STEP_BYTES;
+    memset(allocator->segment + dirty->dirty_begin, 0, bytes);
+    dirty->dirty_begin += bytes;
+}
+
+/* Where the extent lies and what of it is dirty. Small ones that the arena has no room for may still fit exactly. */
+static bool extent_place(dmg_segment_allocator *allocator, extent *made)
+{
+    made->dirty_begin = made->dirty_end = 0;
+    made->is_in_arena = made->bytes < DMG_SEGMENT_LARGE_BYTES &&
+                        dmg_segment_arena_allocate(allocator->arena, made->bytes, &made->offset) == DMG_OK;
+    uint64_t dirty_bytes;
+    if (made->is_in_arena) {
+        return true;
+    }
+    if (!dmg_space_take(allocator->space, made->bytes, DMG_SPACE_PAGE_BYTES, 0, &made->offset, &dirty_bytes)) {
+        return false;
+    }
+    made->dirty_begin = made->offset;
+    made->dirty_end = made->offset + dirty_bytes;
+    return true;
+}
+
+dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint64_t bytes, uint64_t job,
+                                          uint64_t owner, uint64_t *offset, uint64_t *dirty_left)
+{
+    extent made = {.job = job, .owner = owner};
+    if (bytes == 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "an extent of 0 bytes was asked for");
+    }
+    dmg_status status = extents_make_room(allocator);
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (!dmg_checked_round_up(bytes, DMG_SPACE_PAGE_BYTES, &made.bytes) || !extent_place(allocator, &made)) {
+        uint64_t free_bytes;
+        uint64_t largest_bytes;
+        dmg_space_left(allocator->space, &free_bytes, &largest_bytes);
+        return dmg_error(DMG_ERR_MEMORY,
+                         "no room for an extent of %llu bytes: of the segment's %llu bytes %llu are left, %llu of them "
+                         "in one piece; use larger segments or more memory nodes",
+                         (unsigned long long)bytes, (unsigned long long)allocator->total,
+                         (unsigned long long)free_bytes, (unsigned long long)largest_bytes);
+    }
+    uint32_t index = extents_lower_bound(allocator, made.offset);
+    memmove(&allocator->extents[index + 1], &allocator->extents[index],
+            (allocator->count - index) * sizeof *allocator->extents);
+    allocator->count++;
+    zero_step(allocator, &made);
+    allocator->extents[index] = made;
+    allocator->allocated += made.bytes;
+    if (allocator->allocated > allocator->peak) {
+        allocator->peak = allocator->allocated;
+    }
+    *offset = made.offset;
+    *dirty_left = made.dirty_end - made.dirty_begin;
+    return DMG_OK;
+}
+
+dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t offset, uint64_t owner,
+                                      uint64_t *dirty_left)
+{
+    extent *found = extents_find(allocator, offset);
+    if (found == NULL || found->owner != owner) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "this compute node has allocated no extent at offset %llu",
+                         (unsigned long long)offset);
+    }
+    zero_step(allocator, found);
+    *dirty_left = found->dirty_end - found->dirty_begin;
+    return DMG_OK;
+}
+
+/* False when the space cannot remember the range; the extent is then as allocated as before. */
+static bool extent_release(dmg_segment_allocator *allocator, const extent *released)
+{
+    if (released->is_in_arena) {
+        dmg_segment_arena_free(allocator->arena, released->offset);
+    } else if (!dmg_space_give(allocator->space, released->offset, released->bytes)) {
+        return false;
+    }
+    allocator->allocated -= released->bytes;
+    return true;
+}
+
+dmg_status dmg_segment_allocator_free(dmg_segment_allocator *allocator, uint64_t offset)
+{
+    extent *found = extents_find(allocator, offset);
+    if (found == NULL) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "no extent begins at offset %llu", (unsigned long long)offset);
+    }
+    if (!extent_release(allocator, found)) {
+        return dmg_error(DMG_ERR_LIMIT, "the segment is cut into too many pieces to free the extent at offset %llu",
+                         (unsigned long long)offset);
+    }
+    uint32_t after = allocator->count - (uint32_t)(found - allocator->extents) - 1;
+    memmove(found, found + 1, after * sizeof *found);
+    allocator->count--;
+    return DMG_OK;
+}
+
+void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job)
+{
+    uint32_t kept = 0;
+    for (uint32_t index = 0; index < allocator->count; index++) {
+        const extent current = allocator->extents[index];
+        if (current.job != job || !extent_release(allocator, &current)) {
+            allocator->extents[kept++] = current;
+        }
+    }
+    allocator->count = kept;
+}
+
+void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,
+                                 uint64_t *total)
+{
+    if (allocated != NULL) {
+        *allocated = allocator->allocated;
+    }
+    if (peak != NULL) {
+        *peak = allocator->peak;
+    }
+    if (total != NULL) {
+        *total = allocator->total;
+    }
+}

@@ -1,0 +1,61 @@
+/**
+ * @file segment_allocator.h
+ * The memory of one memory node: which extents of its segment are allocated, to whom, and what is free.
+ *
+ * Every extent stands in a table of the allocator's own, outside the segment, sorted by offset. What a compute node asks to be
+ * freed is looked up there; its word about sizes and owners is never taken. Small extents come from a jemalloc arena
+ * (segment_arena.h), large ones straight from the space (space.h), without rounding beyond the page.
+ *
+ * Extents are zeroed before they are used. Memory that was never handed out is zero already and is not touched, which keeps a fresh
+ * node's start quick and its memory not resident. Memory that is used again is zeroed in steps of bounded length, one a
+ * request of the owner, so that the serving thread answers others (leases!) in between.
+ *
+ * Used by the serving thread alone.
+ */
+#ifndef DMG_CORE_POOL_SEGMENT_ALLOCATOR_H
+#define DMG_CORE_POOL_SEGMENT_ALLOCATOR_H
+
+#include "dmgraph/status.h"
+
+#include <stdint.h>
+
+/** The first page of a segment is its header: no extent is there. */
+#define DMG_SEGMENT_HEADER_BYTES 4096
+/** Extents that a memory node keeps at once. */
+#define DMG_SEGMENT_EXTENTS_MAX 65536
+/** Extents of this size and larger do not go through the jemalloc arena. */
+#define DMG_SEGMENT_LARGE_BYTES (UINT64_C(256) << 10)
+/** Memory that one step zeroes. */
+#define DMG_SEGMENT_ZERO_STEP_BYTES (UINT64_C(32) << 20)
+
+typedef struct dmg_segment_allocator dmg_segment_allocator;
+
+/** Manage a zeroed segment of at least two pages. The segment must outlive the allocator. */
+dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator);
+/** NULL is allowed. */
+void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator);
+
+/**
+ * Allocate an extent.
+ *
+ * @param bytes           any size but 0; rounded up to the page
+ * @param job             the job it belongs to, or 0
+ * @param owner           the client that allocates it
+ * @param[out] offset     where it lies, a multiple of the page
+ * @param[out] dirty_left so many bytes are not zeroed yet: call dmg_segment_allocator_zero until it says 0
+ * @return DMG_OK; DMG_ERR_ARGUMENT for 0 bytes; DMG_ERR_MEMORY, saying what is left; DMG_ERR_LIMIT for too many extents
+ */
+dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint64_t bytes, uint64_t job,
+                                          uint64_t owner, uint64_t *offset, uint64_t *dirty_left);
+/** Zero a further step of an extent that this owner allocated. Never touches what was zeroed before. DMG_ERR_NOT_FOUND. */
+dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t offset, uint64_t owner,
+                                      uint64_t *dirty_left);
+/** Free the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does. */
+dmg_status dmg_segment_allocator_free(dmg_segment_allocator *allocator, uint64_t offset);
+/** Free all extents of a job (not 0). */
+void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job);
+/** Bytes in extents now, the most there ever were, and the segment's size. Each may be NULL. */
+void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,
+                                 uint64_t *total);
+
+#endif

@@ -1,0 +1,177 @@
+#include "core/pool/segment_arena.h"
+
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <jemalloc/jemalloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much jemalloc takes from the space at once, at most, when it needs more. */
+#define GROW_BYTES_MAX ((size_t)2 << 20)
+
+struct dmg_segment_arena {
+    extent_hooks_t hooks; /* first: jemalloc hands this back, and the rest is found from it */
+    char *segment;
+    dmg_space *space;
+    unsigned index; /* jemalloc's number of the arena, while there is one */
+    uint64_t live;  /* extents that are allocated; the arena exists while there are any */
+};
+
+/* The argument of jemalloc's "experimental.arenas_create_ext"; its public header does not declare it. */
+typedef struct arena_configuration {
+    extent_hooks_t *extent_hooks;
+    bool metadata_use_hooks;
+} arena_configuration;
+
+static void *hook_alloc(extent_hooks_t *hooks, void *wanted, size_t bytes, size_t alignment, bool *zero, bool *commit,
+                        unsigned index)
+{
+    (void)index;
+    dmg_segment_arena *arena = (dmg_segment_arena *)hooks;
+    uint64_t offset;
+    uint64_t dirty_bytes;
+    if (wanted != NULL || bytes % DMG_SPACE_PAGE_BYTES != 0 || alignment < DMG_SPACE_PAGE_BYTES ||
+        !dmg_space_take(arena->space, bytes, alignment, (uint64_t)(uintptr_t)arena->segment, &offset, &dirty_bytes)) {
+        return NULL;
+    }
+    char *memory = arena->segment + offset;
+    if (*zero && dirty_bytes != 0) {
+        memset(memory, 0, dirty_bytes);
+        dirty_bytes = 0;
+    }
+    *zero = dirty_bytes == 0;
+    *commit = true;
+    return memory;
+}
+
+static bool hook_dalloc(extent_hooks_t *hooks, void *memory, size_t bytes, bool is_committed, unsigned index)
+{
+    (void)is_committed;
+    (void)index;
+    dmg_segment_arena *arena = (dmg_segment_arena *)hooks;
+    return !dmg_space_give(arena->space, (uint64_t)((char *)memory - arena->segment), bytes);
+}
+
+static void hook_destroy(extent_hooks_t *hooks, void *memory, size_t bytes, bool is_committed, unsigned index)
+{
+    (void)hook_dalloc(hooks, memory, bytes, is_committed, index);
+}
+
+/* The segment is one mapping: extents may be cut and joined anywhere. False is jemalloc's success. */
+static bool hook_split(extent_hooks_t *hooks, void *memory, size_t bytes, size_t bytes_a, size_t bytes_b,
+                       bool is_committed, unsigned index)
+{
+    (void)hooks, (void)memory, (void)bytes, (void)bytes_a, (void)bytes_b, (void)is_committed, (void)index;
+    return false;
+}
+
+static bool hook_merge(extent_hooks_t *hooks, void *memory_a, size_t bytes_a, void *memory_b, size_t bytes_b,
+                       bool is_committed, unsigned index)
+{
+    (void)hooks, (void)memory_a, (void)bytes_a, (void)memory_b, (void)bytes_b, (void)is_committed, (void)index;
+    return false;
+}
+
+static int arena_control(unsigned index, const char *what, void *value, size_t bytes)
+{
+    char name[64];
+    snprintf(name, sizeof name, "arena.%u.%s", index, what);
+    return mallctl(name, NULL, NULL, value, bytes);
+}
+
+static dmg_status arena_open(dmg_segment_arena *arena)
+{
+    arena_configuration configuration = {.extent_hooks = &arena->hooks, .metadata_use_hooks = false};
+    size_t index_bytes = sizeof arena->index;
+    int error =
+        mallctl("experimental.arenas_create_ext", &arena->index, &index_bytes, &configuration, sizeof configuration);
+    if (error != 0) {
+        return dmg_error_errno(error == ENOENT ? DMG_ERR_UNSUPPORTED : DMG_ERR_MEMORY, error,
+                               "making a jemalloc arena for a segment (needs jemalloc 5.3)");
+    }
+    /* Freed extents go back to the space at once, where large extents can use them. */
+    ssize_t decay_ms = 0;
+    size_t grow_bytes = GROW_BYTES_MAX;
+    error = arena_control(arena->index, "dirty_decay_ms", &decay_ms, sizeof decay_ms);
+    error = error != 0 ? error : arena_control(arena->index, "muzzy_decay_ms", &decay_ms, sizeof decay_ms);
+    error = error != 0 ? error : arena_control(arena->index, "retain_grow_limit", &grow_bytes, sizeof grow_bytes);
+    if (error != 0) {
+        arena_control(arena->index, "destroy", NULL, 0);
+        return dmg_error_errno(DMG_ERR_UNSUPPORTED, error, "setting up the jemalloc arena of a segment");
+    }
+    return DMG_OK;
+}
+
+static void arena_close(dmg_segment_arena *arena)
+{
+    arena_control(arena->index, "destroy", NULL, 0);
+}
+
+dmg_status dmg_segment_arena_create(void *segment, dmg_space *space, dmg_segment_arena **arena)
+{
+    *arena = calloc(1, sizeof **arena);
+    if (*arena == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the arena of a segment");
+    }
+    (*arena)->hooks = (extent_hooks_t){
+        .alloc = hook_alloc,
+        .dalloc = hook_dalloc,
+        .destroy = hook_destroy,
+        .split = hook_split,
+        .merge = hook_merge,
+    };
+    (*arena)->segment = segment;
+    (*arena)->space = space;
+    /* Find out now, not at the first small extent, whether this jemalloc can do it. */
+    dmg_status status = arena_open(*arena);
+    if (status != DMG_OK) {
+        free(*arena);
+        *arena = NULL;
+        return status;
+    }
+    arena_close(*arena);
+    return DMG_OK;
+}
+
+void dmg_segment_arena_destroy(dmg_segment_arena *arena)
+{
+    if (arena == NULL) {
+        return;
+    }
+    if (arena->live != 0) {
+        arena_close(arena);
+    }
+    free(arena);
+}
+
+dmg_status dmg_segment_arena_allocate(dmg_segment_arena *arena, uint64_t bytes, uint64_t *offset)
+{
+    if (arena->live == 0) {
+        dmg_status status = arena_open(arena);
+        if (status != DMG_OK) {
+            return status;
+        }
+    }
+    char *memory = mallocx(bytes, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE |
+                                      MALLOCX_ALIGN(DMG_SPACE_PAGE_BYTES) | MALLOCX_ZERO);
+    if (memory == NULL) {
+        if (arena->live == 0) {
+            arena_close(arena);
+        }
+        return dmg_error(DMG_ERR_MEMORY, "the segment has no room for an extent of %llu bytes",
+                         (unsigned long long)bytes);
+    }
+    arena->live++;
+    *offset = (uint64_t)(memory - arena->segment);
+    return DMG_OK;
+}
+
+void dmg_segment_arena_free(dmg_segment_arena *arena, uint64_t offset)
+{
+    dallocx(arena->segment + offset, MALLOCX_TCACHE_NONE);
+    if (--arena->live == 0) {
+        arena_close(arena);
+    }
+}

@@ -1,0 +1,175 @@
+#include "core/pool/space.h"
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct space_range {
+    uint64_t offset;
+    uint64_t bytes;
+} space_range;
+
+struct dmg_space {
+    pthread_mutex_t lock;
+    space_range *ranges; /* sorted by offset, no two of them touch */
+    uint32_t count;
+    uint32_t limit;
+    uint64_t used_end; /* nothing at or above it was ever taken */
+};
+
+dmg_status dmg_space_create(uint64_t first, uint64_t end, uint32_t range_limit, dmg_space **space)
+{
+    *space = NULL;
+    if (first >= end || first % DMG_SPACE_PAGE_BYTES != 0 || end % DMG_SPACE_PAGE_BYTES != 0 || range_limit == 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "a segment cannot be managed from byte %llu to byte %llu",
+                         (unsigned long long)first, (unsigned long long)end);
+    }
+    dmg_space *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the list of free ranges of a segment");
+    }
+    void *ranges = mmap(NULL, range_limit * sizeof(space_range), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (ranges == MAP_FAILED) {
+        free(made);
+        return dmg_error_errno(DMG_ERR_MEMORY, errno, "mapping the list of free ranges of a segment");
+    }
+    pthread_mutex_init(&made->lock, NULL);
+    made->ranges = ranges;
+    made->limit = range_limit;
+    made->ranges[0] = (space_range){first, end - first};
+    made->count = 1;
+    made->used_end = first;
+    *space = made;
+    return DMG_OK;
+}
+
+void dmg_space_destroy(dmg_space *space)
+{
+    if (space == NULL) {
+        return;
+    }
+    munmap(space->ranges, space->limit * sizeof(space_range));
+    pthread_mutex_destroy(&space->lock);
+    free(space);
+}
+
+static void ranges_remove(dmg_space *space, uint32_t index)
+{
+    memmove(&space->ranges[index], &space->ranges[index + 1], (space->count - index - 1) * sizeof(space_range));
+    space->count--;
+}
+
+static void ranges_insert(dmg_space *space, uint32_t index, uint64_t offset, uint64_t bytes)
+{
+    memmove(&space->ranges[index + 1], &space->ranges[index], (space->count - index) * sizeof(space_range));
+    space->ranges[index] = (space_range){offset, bytes};
+    space->count++;
+}
+
+/* The first range that begins at or after the offset. */
+static uint32_t ranges_lower_bound(const dmg_space *space, uint64_t offset)
+{
+    uint32_t low = 0;
+    uint32_t high = space->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (space->ranges[middle].offset < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Cut [start, start + bytes) out of a range; false when that would leave one range too many. */
+static bool ranges_cut(dmg_space *space, uint32_t index, uint64_t start, uint64_t bytes)
+{
+    space_range *range = &space->ranges[index];
+    uint64_t before = start - range->offset;
+    uint64_t after = range->bytes - before - bytes;
+    if (before != 0 && after != 0) {
+        if (space->count == space->limit) {
+            return false;
+        }
+        range->bytes = before;
+        ranges_insert(space, index + 1, start + bytes, after);
+    } else if (before != 0) {
+        range->bytes = before;
+    } else if (after != 0) {
+        *range = (space_range){start + bytes, after};
+    } else {
+        ranges_remove(space, index);
+    }
+    return true;
+}
+
+bool dmg_space_take(dmg_space *space, uint64_t bytes, uint64_t alignment, uint64_t alignment_base, uint64_t *offset,
+                    uint64_t *dirty_bytes)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&space->lock);
+    for (uint32_t index = 0; index < space->count && !is_found; index++) {
+        const space_range range = space->ranges[index];
+        uint64_t aligned;
+        if (range.bytes < bytes || !dmg_checked_round_up(alignment_base + range.offset, alignment, &aligned)) {
+            continue;
+        }
+        uint64_t start = aligned - alignment_base;
+        if (!dmg_range_is_inside(start - range.offset, bytes, range.bytes) || !ranges_cut(space, index, start, bytes)) {
+            continue;
+        }
+        uint64_t end = start + bytes;
+        *offset = start;
+        *dirty_bytes = space->used_end <= start ? 0 : (space->used_end < end ? space->used_end - start : bytes);
+        if (space->used_end < end) {
+            space->used_end = end;
+        }
+        is_found = true;
+    }
+    pthread_mutex_unlock(&space->lock);
+    return is_found;
+}
+
+bool dmg_space_give(dmg_space *space, uint64_t offset, uint64_t bytes)
+{
+    bool is_kept = true;
+    pthread_mutex_lock(&space->lock);
+    uint32_t next = ranges_lower_bound(space, offset);
+    bool touches_next = next < space->count && offset + bytes == space->ranges[next].offset;
+    bool touches_previous = next > 0 && space->ranges[next - 1].offset + space->ranges[next - 1].bytes == offset;
+    if (touches_previous) {
+        space->ranges[next - 1].bytes += bytes;
+        if (touches_next) {
+            space->ranges[next - 1].bytes += space->ranges[next].bytes;
+            ranges_remove(space, next);
+        }
+    } else if (touches_next) {
+        space->ranges[next] = (space_range){offset, bytes + space->ranges[next].bytes};
+    } else if (space->count < space->limit) {
+        ranges_insert(space, next, offset, bytes);
+    } else {
+        is_kept = false;
+    }
+    pthread_mutex_unlock(&space->lock);
+    return is_kept;
+}
+
+void dmg_space_left(dmg_space *space, uint64_t *free_bytes, uint64_t *largest_bytes)
+{
+    *free_bytes = 0;
+    *largest_bytes = 0;
+    pthread_mutex_lock(&space->lock);
+    for (uint32_t index = 0; index < space->count; index++) {
+        uint64_t bytes = space->ranges[index].bytes;
+        *free_bytes += bytes;
+        *largest_bytes = bytes > *largest_bytes ? bytes : *largest_bytes;
+    }
+    pthread_mutex_unlock(&space->lock);
+}

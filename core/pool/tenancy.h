@@ -1,0 +1,38 @@
+/**
+ * @file tenancy.h
+ * Which clients are in which jobs, as one memory node sees it.
+ *
+ * A job's extents may be freed when the last of its members has left or died. Every memory node finds that out by itself: each
+ * member attaches to the job at every node before any of them gets to work (job_client.c), detaches when it leaves, and is
+ * detached when its client is gone. When a job has no attachment left, it is released.
+ *
+ * Used by the serving thread alone.
+ */
+#ifndef DMG_CORE_POOL_TENANCY_H
+#define DMG_CORE_POOL_TENANCY_H
+
+#include "dmgraph/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Attachments that a memory node keeps at once. */
+#define DMG_TENANCY_ATTACHMENTS_MAX 16384
+
+typedef struct dmg_tenancy dmg_tenancy;
+
+/** A job has no attachment left: free what it has here. */
+typedef void (*dmg_tenancy_release)(void *context, uint64_t job);
+
+dmg_status dmg_tenancy_create(dmg_tenancy_release release, void *context, dmg_tenancy **tenancy);
+/** NULL is allowed. Releases nothing. */
+void dmg_tenancy_destroy(dmg_tenancy *tenancy);
+/** A client that has several ranks of a job attaches as often. DMG_ERR_ARGUMENT for job 0, DMG_ERR_LIMIT. */
+dmg_status dmg_tenancy_attach(dmg_tenancy *tenancy, uint64_t job, uint64_t client);
+bool dmg_tenancy_is_attached(const dmg_tenancy *tenancy, uint64_t job, uint64_t client);
+/** Undo one attachment. DMG_ERR_NOT_FOUND. */
+dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t client);
+/** Undo all attachments of a client. */
+void dmg_tenancy_client_gone(dmg_tenancy *tenancy, uint64_t client);
+
+#endif

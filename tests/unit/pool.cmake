@@ -1,0 +1,1 @@
+dmg_unit_test(pool_modules LINK dmg-pool)
