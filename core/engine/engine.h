@@ -21,7 +21,12 @@ typedef struct dmg_engine_options {
     dmg_direction direction;  /**< AUTO: chosen per iteration */
     dmg_density density;      /**< AUTO: chosen per iteration */
     bool pin_threads;
+    /** Called as each iteration begins (0, 1, ...), for progress; may be NULL. */
+    void (*on_iteration)(void *context, uint32_t iteration, uint64_t active_vertices);
+    void *on_iteration_context;
 } dmg_engine_options;
+
+#define DMG_ITERATION_ROWS_MAX 4096
 
 /** One line of the per-iteration table, of this rank unless it says otherwise. */
 typedef struct dmg_iteration {
@@ -40,6 +45,7 @@ typedef struct dmg_iteration {
 typedef struct dmg_run_result {
     dmg_range_array values; /**< in the pool: one attribute a vertex, the same descriptor on all ranks */
     uint32_t iteration_count;
+    uint32_t iterations_kept;  /**< rows: of long runs just the first DMG_ITERATION_ROWS_MAX are kept */
     dmg_iteration *iterations; /**< owned by the engine */
     uint64_t elapsed_ns;       /**< of the iterations and the start values, without loading */
     uint64_t barrier_ns;

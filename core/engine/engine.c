@@ -1,0 +1,387 @@
+#include "core/engine/engine.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/engine/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TASKS_IN_FLIGHT_DEFAULT 4
+#define TASKS_IN_FLIGHT_MAX     64
+
+/* ---- making and unmaking ---- */
+
+static dmg_status check_options(const dmg_engine_options *options, const dmg_job *job, const dmg_graph_store *store)
+{
+    if (options->threads < 1 || options->threads > DMG_WORKERS_MAX) {
+        return dmg_error(DMG_ERR_ARGUMENT, "%u threads a compute node: between 1 and %d are possible", options->threads,
+                         DMG_WORKERS_MAX);
+    }
+    if (options->tasks_in_flight > TASKS_IN_FLIGHT_MAX) {
+        return dmg_error(DMG_ERR_ARGUMENT, "%u tasks in flight: at most %d are possible", options->tasks_in_flight,
+                         TASKS_IN_FLIGHT_MAX);
+    }
+    if (job->size > store->shape.partition_count) {
+        return dmg_error(
+            DMG_ERR_ARGUMENT,
+            "%u compute nodes cannot share a graph that was loaded for %u partitions; load it with at least "
+            "as many partitions",
+            job->size, store->shape.partition_count);
+    }
+    return DMG_OK;
+}
+
+static dmg_status open_worker(dmg_engine *engine, uint32_t index)
+{
+    dmg_worker *worker = &engine->workers[index];
+    const dmg_retrieval_setup setup = {.client = engine->client,
+                                       .budget = engine->budget,
+                                       .store = engine->store,
+                                       .first_partition = engine->first_partition,
+                                       .last_partition = engine->last_partition,
+                                       .tasks = engine->options.tasks_in_flight};
+    dmg_status status = dmg_channel_open(engine->client, &worker->channel);
+    if (status == DMG_OK) {
+        status = dmg_retrieval_create(&setup, worker->channel, index, &worker->retrieval);
+    }
+    if (status == DMG_OK) {
+        status = dmg_direct_remote_create(engine->client, worker->channel, engine->budget, &worker->remote);
+    }
+    return status;
+}
+
+dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *job, const dmg_graph_store *store,
+                             const dmg_engine_options *options, dmg_engine **out)
+{
+    *out = NULL;
+    dmg_status status = check_options(options, job, store);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_engine *engine = aligned_alloc(64, (sizeof *engine + 63) / 64 * 64);
+    if (!engine) {
+        return dmg_error(DMG_ERR_MEMORY, "creating an engine: out of memory");
+    }
+    memset(engine, 0, sizeof *engine);
+    engine->client = client;
+    engine->channel = channel;
+    engine->job = job;
+    engine->store = store;
+    engine->options = *options;
+    if (engine->options.tasks_in_flight == 0) {
+        engine->options.tasks_in_flight = TASKS_IN_FLIGHT_DEFAULT;
+    }
+    /* Fewer compute nodes than partitions take several each (DMG, section 4.3.1). */
+    uint32_t partitions = store->shape.partition_count;
+    engine->first_partition = (uint32_t)((uint64_t)partitions * job->rank / job->size);
+    engine->last_partition = (uint32_t)((uint64_t)partitions * (job->rank + 1) / job->size);
+    engine->first_vertex = store->partition_first[engine->first_partition];
+    engine->last_vertex = store->partition_first[engine->last_partition];
+    status = dmg_budget_create(options->cache_bytes, &engine->budget);
+    if (status == DMG_OK) {
+        status = dmg_thread_team_create(options->threads, options->pin_threads, &engine->team);
+    }
+    if (status == DMG_OK) {
+        engine->workers = aligned_alloc(64, options->threads * sizeof *engine->workers);
+        if (engine->workers) {
+            memset(engine->workers, 0, options->threads * sizeof *engine->workers);
+        } else {
+            status = dmg_error(DMG_ERR_MEMORY, "creating %u workers: out of memory", options->threads);
+        }
+    }
+    for (uint32_t i = 0; i < options->threads && status == DMG_OK; i++) {
+        status = open_worker(engine, i);
+    }
+    if (status != DMG_OK) {
+        dmg_engine_destroy(engine);
+        return status;
+    }
+    *out = engine;
+    return DMG_OK;
+}
+
+void dmg_engine_destroy(dmg_engine *engine)
+{
+    if (!engine) {
+        return;
+    }
+    dmg_thread_team_destroy(engine->team);
+    for (uint32_t i = 0; engine->workers && i < engine->options.threads; i++) {
+        dmg_direct_remote_destroy(engine->workers[i].remote);
+        dmg_retrieval_destroy(engine->workers[i].retrieval);
+        dmg_channel_close(engine->workers[i].channel);
+    }
+    free(engine->workers);
+    free(engine->iterations);
+    dmg_budget_destroy(engine->budget);
+    free(engine);
+}
+
+const dmg_budget *dmg_engine_budget(const dmg_engine *engine)
+{
+    return engine->budget;
+}
+
+void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters)
+{
+    *counters = *dmg_channel_counters(engine->channel);
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        dmg_counters_add(counters, dmg_channel_counters(engine->workers[i].channel));
+    }
+}
+
+/* ---- errors ---- */
+
+/* Keep a worker's error, whose context lies in the worker's thread. */
+static void keep_error(dmg_worker *worker, dmg_status status)
+{
+    worker->status = status;
+    if (status != DMG_OK) {
+        snprintf(worker->sentence, sizeof worker->sentence, "%s", dmg_error_message());
+    }
+}
+
+/* The first worker's error becomes this thread's. */
+static dmg_status collect_errors(dmg_engine *engine, uint32_t workers)
+{
+    for (uint32_t i = 0; i < workers; i++) {
+        if (engine->workers[i].status != DMG_OK) {
+            return dmg_error(engine->workers[i].status, "%s", engine->workers[i].sentence);
+        }
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status)
+{
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    (void)dmg_job_abort(engine->channel, engine->job, status, sentence);
+    return dmg_error(status, "%s", sentence);
+}
+
+/* ---- phases and barriers ---- */
+
+struct phase {
+    dmg_engine *engine;
+    const dmg_retrieval_plan *plan;
+};
+
+static void run_phase(void *context, uint32_t index)
+{
+    const struct phase *phase = context;
+    dmg_worker *worker = &phase->engine->workers[index];
+    dmg_status status = dmg_retrieval_run(worker->retrieval, phase->plan, &phase->engine->chunks);
+    if (status == DMG_OK) {
+        status = dmg_direct_remote_flush(worker->remote);
+    }
+    keep_error(worker, status);
+}
+
+dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
+{
+    struct phase phase = {engine, plan};
+    dmg_chunks_reset(&engine->chunks, plan->first, plan->last, workers, dmg_retrieval_chunk_vertices(plan));
+    dmg_thread_team_run(engine->team, workers, run_phase, &phase);
+    return collect_errors(engine, workers);
+}
+
+dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
+{
+    for (uint32_t node = 0; node < dmg_client_node_count(engine->client); node++) {
+        dmg_status status = dmg_client_node_status(engine->client, (uint16_t)node);
+        if (status != DMG_OK) {
+            return status;
+        }
+    }
+    if (engine->job->size == 1) {
+        return DMG_OK; /* what is reduced over one rank is what it was */
+    }
+    uint64_t started_ns = dmg_now_ns();
+    dmg_status status = dmg_job_barrier(engine->channel, engine->job, reduction);
+    engine->barrier_ns += dmg_now_ns() - started_ns;
+    return status;
+}
+
+/* ---- arrays ---- */
+
+dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element_bytes, dmg_range_array *array)
+{
+    char name[DMG_CATALOG_NAME_BYTES];
+    snprintf(name, sizeof name, "job/%016llx/array/%u", (unsigned long long)engine->job->id, engine->arrays_shared++);
+    dmg_status status = DMG_OK;
+    if (engine->job->rank == 0) {
+        status = dmg_range_array_allocate(engine->channel, engine->job->id, count, element_bytes, array);
+        if (status == DMG_OK) {
+            status = dmg_catalog_put(engine->channel, engine->job->id, name, array, sizeof *array);
+        }
+    }
+    if (status == DMG_OK) {
+        status = dmg_engine_barrier(engine, NULL);
+    }
+    if (status == DMG_OK && engine->job->rank != 0) {
+        size_t bytes = sizeof *array;
+        status = dmg_catalog_get(engine->channel, name, array, &bytes);
+        if (status == DMG_OK && bytes != sizeof *array) {
+            status = dmg_error(DMG_ERR_PROTOCOL, "the descriptor of array %s has %zu bytes instead of %zu", name, bytes,
+                               sizeof *array);
+        }
+    }
+    return status;
+}
+
+/* ---- counting ---- */
+
+void dmg_engine_reset_counts(dmg_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        dmg_worker *worker = &engine->workers[i];
+        worker->arcs = worker->updates_local = worker->active_vertices = worker->active_arcs = worker->fixed = 0;
+        worker->reals[0] = worker->reals[1] = 0;
+    }
+}
+
+dmg_worker dmg_engine_counts(const dmg_engine *engine)
+{
+    dmg_worker sum = {0};
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        const dmg_worker *worker = &engine->workers[i];
+        sum.arcs += worker->arcs;
+        sum.updates_local += worker->updates_local;
+        sum.active_vertices += worker->active_vertices;
+        sum.active_arcs += worker->active_arcs;
+        sum.reals[0] += worker->reals[0];
+        sum.reals[1] += worker->reals[1];
+        sum.fixed += worker->fixed;
+    }
+    return sum;
+}
+
+static uint64_t count_remote_updates(const dmg_engine *engine)
+{
+    uint64_t updates = 0;
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        updates += dmg_direct_remote_count(engine->workers[i].remote)->updates;
+    }
+    return updates;
+}
+
+void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dmg_iteration_clock *clock)
+{
+    if (engine->options.on_iteration) {
+        engine->options.on_iteration(engine->options.on_iteration_context, engine->iteration_count, active_vertices);
+    }
+    dmg_engine_reset_counts(engine);
+    clock->started_ns = dmg_now_ns();
+    clock->barrier_ns = engine->barrier_ns;
+    clock->remote_updates = count_remote_updates(engine);
+    dmg_engine_counters(engine, &clock->counters);
+}
+
+/* later -= earlier; all fields of the struct are 64-bit counts. */
+static void subtract_counters(dmg_counters *later, const dmg_counters *earlier)
+{
+    uint64_t *to = (uint64_t *)later;
+    const uint64_t *from = (const uint64_t *)earlier;
+    for (size_t i = 0; i < sizeof *later / sizeof *to; i++) {
+        to[i] -= from[i];
+    }
+}
+
+dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_clock *clock, dmg_iteration row)
+{
+    engine->iteration_count++;
+    if (engine->iterations_kept == DMG_ITERATION_ROWS_MAX) {
+        return DMG_OK;
+    }
+    if (engine->iterations_kept == engine->iteration_capacity) {
+        uint32_t capacity = engine->iteration_capacity ? engine->iteration_capacity * 2 : 64;
+        dmg_iteration *grown = realloc(engine->iterations, capacity * sizeof *grown);
+        if (!grown) {
+            return dmg_error(DMG_ERR_MEMORY, "keeping the figures of %u iterations: out of memory", capacity);
+        }
+        engine->iterations = grown;
+        engine->iteration_capacity = capacity;
+    }
+    row.elapsed_ns = dmg_now_ns() - clock->started_ns;
+    row.barrier_ns = engine->barrier_ns - clock->barrier_ns;
+    row.updates_remote = count_remote_updates(engine) - clock->remote_updates;
+    dmg_engine_counters(engine, &row.counters);
+    subtract_counters(&row.counters, &clock->counters);
+    engine->iterations[engine->iterations_kept++] = row;
+    return DMG_OK;
+}
+
+void dmg_engine_finish(dmg_engine *engine, uint64_t started_ns, const dmg_range_array *values, dmg_run_result *result)
+{
+    dmg_counters counters;
+    dmg_engine_counters(engine, &counters);
+    result->values = *values;
+    result->iteration_count = engine->iteration_count;
+    result->iterations_kept = engine->iterations_kept;
+    result->iterations = engine->iterations;
+    result->elapsed_ns = dmg_now_ns() - started_ns;
+    result->barrier_ns = engine->barrier_ns;
+    result->wait_ns = counters.wait_ns;
+}
+
+/* ---- loading ---- */
+
+struct load {
+    dmg_engine *engine;
+    const dmg_graph *graph;
+    _Atomic uint64_t *progress_arcs;
+    uint32_t loaders; /* over all ranks */
+};
+
+/*
+ * The vertex where loader `index` of `loaders` begins: vertices and arcs are counted alike, and batches are not cut.
+ */
+static uint64_t load_boundary(const dmg_graph *graph, uint32_t index, uint32_t loaders)
+{
+    if (index == loaders) {
+        return graph->vertex_count;
+    }
+    uint64_t total = graph->vertex_count + graph->arc_count;
+    uint64_t wanted = total / loaders * index;
+    uint64_t low = 0;
+    uint64_t high = graph->vertex_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (middle + graph->out.offsets[middle] < wanted) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    uint64_t rounded = (low + DMG_STORE_BATCH_VERTICES / 2) / DMG_STORE_BATCH_VERTICES * DMG_STORE_BATCH_VERTICES;
+    return rounded < graph->vertex_count ? rounded : graph->vertex_count;
+}
+
+static void load_share(void *context, uint32_t index)
+{
+    const struct load *load = context;
+    const dmg_engine *engine = load->engine;
+    uint32_t loader = engine->job->rank * engine->options.threads + index;
+    uint64_t first = load_boundary(load->graph, loader, load->loaders);
+    uint64_t last = load_boundary(load->graph, loader + 1, load->loaders);
+    dmg_status status = DMG_OK;
+    if (first < last) {
+        status = dmg_graph_store_load(engine->workers[index].channel, engine->store, engine->job->id, load->graph,
+                                      first, last, load->progress_arcs);
+    }
+    keep_error(&engine->workers[index], status);
+}
+
+dmg_status dmg_engine_load(dmg_engine *engine, const dmg_graph *graph, _Atomic uint64_t *progress_arcs)
+{
+    struct load load = {engine, graph, progress_arcs, engine->options.threads * engine->job->size};
+    dmg_thread_team_run(engine->team, engine->options.threads, load_share, &load);
+    dmg_status status = collect_errors(engine, engine->options.threads);
+    if (status == DMG_OK) {
+        status = dmg_engine_barrier(engine, NULL);
+    }
+    return status == DMG_OK ? DMG_OK : dmg_engine_abort(engine, status);
+}

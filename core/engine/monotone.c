@@ -1,0 +1,395 @@
+#include "core/engine/monotone.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+#include <string.h>
+
+/* An iteration that walks less than a twentieth of the arcs is sparse (the threshold that Ligra uses). */
+#define DENSE_ARCS_SHARE 20
+/* Below so many active vertices waking the other workers costs more than they do. */
+#define ONE_WORKER_VERTICES 512
+/* After a sparse iteration the next one's arcs are counted only when so large a share of the vertices is active. */
+#define MEASURE_VERTICES_SHARE 256
+
+/* What an edge costs, in units of one edge read in sequence: looking at a cached attribute, lowering one, updating a remote one. */
+#define COST_LOWER           4
+#define COST_REMOTE_IN_PLACE 16
+#define COST_REMOTE_BY_LINK  256
+/* A vertex that pulls from a frontier finds a source after a fraction of its edges (Beamer's alpha is 15, with pushing at COST_LOWER). */
+#define PULL_SHARE 4
+
+enum { REDUCE_VERTICES, REDUCE_ARCS };
+
+/* What the barrier at the end of an iteration tells of the next one, the same on all ranks. */
+struct frontier_size {
+    uint64_t vertices;
+    uint64_t arcs;
+};
+
+/* ---- plans ---- */
+
+static const dmg_range_array *this_activation(const dmg_monotone_run *run)
+{
+    return &run->activation[run->current];
+}
+
+static const dmg_range_array *next_activation(const dmg_monotone_run *run)
+{
+    return &run->activation[1 - run->current];
+}
+
+/* A phase over this rank's vertices. */
+static dmg_retrieval_plan plan_own(dmg_monotone_run *run, dmg_phase_apply apply)
+{
+    return (dmg_retrieval_plan){.first = run->first, .last = run->last, .apply = apply, .context = run};
+}
+
+static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, uint32_t vertices_an_element,
+                       dmg_stream_mode mode)
+{
+    plan->streams[plan->stream_count++] = (dmg_stream){array, vertices_an_element, mode};
+}
+
+static void aim(dmg_monotone_run *run)
+{
+    const dmg_direct_remote_target target = {run->program->combine, &run->values, next_activation(run)};
+    for (uint32_t i = 0; i < run->engine->options.threads; i++) {
+        dmg_direct_remote_aim(run->engine->workers[i].remote, &target);
+    }
+}
+
+/* ---- shared by the specialised loops ---- */
+
+uint32_t dmg_monotone_select_active(void *context, dmg_chunk *chunk, uint32_t *selected)
+{
+    (void)context;
+    const uint64_t *activation = chunk->streams[0];
+    uint32_t count = 0;
+    for (uint32_t word = 0; word * 64 < chunk->count; word++) {
+        for (uint64_t left = activation[word]; left != 0; left &= left - 1) {
+            selected[count++] = word * 64 + (uint32_t)__builtin_ctzll(left);
+        }
+    }
+    return count;
+}
+
+void dmg_monotone_leave_chunk(const dmg_monotone_run *run, dmg_chunk *chunk)
+{
+    if (!chunk->is_first_round) {
+        return; /* the first round has cleared them, and decided whether there is something to store */
+    }
+    chunk->skip_store = true;
+    if (!run->clears_activation) {
+        return;
+    }
+    uint64_t *activation = chunk->streams[0];
+    for (uint32_t word = 0; word * 64 < chunk->count; word++) {
+        if (activation[word] != 0) {
+            activation[word] = 0;
+            chunk->skip_store = false;
+        }
+    }
+}
+
+/* ---- phases that need no specialisation ---- */
+
+/* Move this rank's part of the frontier from the pool into memory. */
+static void take_frontier(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count)
+{
+    (void)edges;
+    (void)count;
+    dmg_monotone_run *run = context;
+    uint64_t words = (chunk->count + 63) / 64;
+    memcpy(run->frontier + (chunk->first - run->first) / 64, chunk->streams[0], words * 8);
+    run->clears_activation = true;
+    dmg_monotone_leave_chunk(run, chunk);
+}
+
+/* Count the vertices that are active in the next iteration, and their arcs. */
+static void measure(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count)
+{
+    (void)edges;
+    (void)count;
+    dmg_monotone_run *run = context;
+    dmg_worker *worker = &run->engine->workers[chunk->worker];
+    const uint64_t *activation = chunk->streams[0];
+    const uint32_t *degrees = chunk->streams[1];
+    for (uint32_t word = 0; word * 64 < chunk->count; word++) {
+        for (uint64_t left = activation[word]; left != 0; left &= left - 1) {
+            worker->active_vertices++;
+            worker->active_arcs += degrees[word * 64 + (uint32_t)__builtin_ctzll(left)];
+        }
+    }
+}
+
+/* ---- counting ---- */
+
+static dmg_status reduce_frontier(dmg_monotone_run *run, uint64_t vertices, uint64_t arcs, struct frontier_size *size)
+{
+    dmg_reduction reduction = {0};
+    reduction.sums[REDUCE_VERTICES] = vertices;
+    reduction.sums[REDUCE_ARCS] = arcs;
+    dmg_status status = dmg_engine_barrier(run->engine, &reduction);
+    size->vertices = reduction.sums[REDUCE_VERTICES];
+    size->arcs = reduction.sums[REDUCE_ARCS];
+    return status;
+}
+
+/* Run a phase that counts active vertices, and add them up over all ranks. */
+static dmg_status count_frontier(dmg_monotone_run *run, const dmg_retrieval_plan *plan, struct frontier_size *size)
+{
+    dmg_worker before = dmg_engine_counts(run->engine);
+    dmg_status status = dmg_engine_phase(run->engine, plan, run->engine->options.threads);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_worker after = dmg_engine_counts(run->engine);
+    return reduce_frontier(run, after.active_vertices - before.active_vertices, after.active_arcs - before.active_arcs,
+                           size);
+}
+
+static uint64_t count_activated(const dmg_engine *engine)
+{
+    uint64_t activated = 0;
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        activated += dmg_direct_remote_count(engine->workers[i].remote)->activated;
+    }
+    return activated;
+}
+
+/* ---- an iteration ---- */
+
+/* Run a plan with edges along the arcs, against them, or both ways, as the program and the graph ask. */
+static dmg_status walk(dmg_monotone_run *run, dmg_retrieval_plan *plan, bool against, uint32_t workers)
+{
+    const dmg_graph_store *store = run->engine->store;
+    bool both = run->program->walks_both_ways && store->is_directed;
+    run->clears_activation = !both;
+    plan->index = dmg_graph_store_index(store, against);
+    dmg_status status = dmg_engine_phase(run->engine, plan, workers);
+    if (both && status == DMG_OK) {
+        run->clears_activation = true;
+        plan->index = dmg_graph_store_index(store, !against);
+        status = dmg_engine_phase(run->engine, plan, workers);
+    }
+    return status;
+}
+
+static dmg_status make_cache(dmg_monotone_run *run)
+{
+    dmg_engine *engine = run->engine;
+    if (!run->cache) {
+        uint64_t bytes = (run->last - run->first) * dmg_combine_bytes(run->program->combine);
+        dmg_status status = dmg_budget_allocate(engine->budget, DMG_BUDGET_ATTRIBUTES, bytes, &run->cache);
+        if (status != DMG_OK) {
+            return status;
+        }
+    }
+    if (run->cache_is_valid) {
+        return DMG_OK;
+    }
+    dmg_retrieval_plan plan = plan_own(run, run->program->fill_cache);
+    add_stream(&plan, &run->values, 1, DMG_STREAM_READ);
+    run->cache_is_valid = true;
+    return dmg_engine_phase(engine, &plan, engine->options.threads);
+}
+
+static dmg_status push_dense(dmg_monotone_run *run)
+{
+    dmg_retrieval_plan plan = plan_own(run, run->program->push);
+    add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
+    plan.select = dmg_monotone_select_active;
+    return walk(run, &plan, false, run->engine->options.threads);
+}
+
+static dmg_status pull_dense(dmg_monotone_run *run)
+{
+    dmg_engine *engine = run->engine;
+    if (!run->frontier) {
+        uint64_t bytes = (run->last - run->first + 63) / 64 * 8;
+        void *memory;
+        dmg_status status = dmg_budget_allocate(engine->budget, DMG_BUDGET_BITMAP, bytes, &memory);
+        if (status != DMG_OK) {
+            return status;
+        }
+        run->frontier = memory;
+    }
+    run->clears_activation = true;
+    dmg_retrieval_plan take = plan_own(run, take_frontier);
+    add_stream(&take, this_activation(run), 64, DMG_STREAM_READ_WRITE);
+    dmg_status status = dmg_engine_phase(engine, &take, engine->options.threads);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_retrieval_plan plan = {.first = 0,
+                               .last = engine->store->vertex_count,
+                               .select = run->program->pull_select,
+                               .apply = run->program->pull,
+                               .local_segments_only = true,
+                               .context = run};
+    add_stream(&plan, &run->values, 1, DMG_STREAM_READ);
+    return walk(run, &plan, true, engine->options.threads);
+}
+
+/* The end of a dense iteration: cached attributes go to the pool, and the next frontier is counted. */
+static dmg_status merge_cache(dmg_monotone_run *run, struct frontier_size *size)
+{
+    /* Remote updates of other ranks must have arrived before the pool's attributes are read and overwritten. */
+    dmg_status status = dmg_engine_barrier(run->engine, NULL);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_retrieval_plan plan = plan_own(run, run->program->merge);
+    add_stream(&plan, &run->values, 1, DMG_STREAM_READ_WRITE);
+    add_stream(&plan, next_activation(run), 64, DMG_STREAM_READ_WRITE);
+    add_stream(&plan, &run->engine->store->out_degrees, 1, DMG_STREAM_READ);
+    return count_frontier(run, &plan, size);
+}
+
+static dmg_status iterate_dense(dmg_monotone_run *run, dmg_direction direction, struct frontier_size *size)
+{
+    dmg_status status = make_cache(run);
+    if (status == DMG_OK) {
+        status = direction == DMG_DIRECTION_PULL ? pull_dense(run) : push_dense(run);
+    }
+    return status == DMG_OK ? merge_cache(run, size) : status;
+}
+
+static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *size)
+{
+    dmg_engine *engine = run->engine;
+    run->cache_is_valid = false;
+    dmg_retrieval_plan plan = plan_own(run, run->program->push_sparse);
+    add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
+    plan.selected_values = &run->values;
+    plan.select = dmg_monotone_select_active;
+    uint64_t activated = count_activated(engine);
+    uint32_t workers = size->vertices < ONE_WORKER_VERTICES ? 1 : engine->options.threads;
+    dmg_status status = walk(run, &plan, false, workers);
+    if (status == DMG_OK) {
+        status = reduce_frontier(run, count_activated(engine) - activated, 0, size);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    const dmg_graph_store *store = engine->store;
+    if (size->vertices < store->vertex_count / MEASURE_VERTICES_SHARE) {
+        /* Too few to be dense, whatever their degrees but the largest; the mean is good enough for the next choice. */
+        size->arcs = size->vertices * (store->arc_count / store->vertex_count + 1);
+        return DMG_OK;
+    }
+    dmg_retrieval_plan counting = plan_own(run, measure);
+    add_stream(&counting, next_activation(run), 64, DMG_STREAM_READ);
+    add_stream(&counting, &store->out_degrees, 1, DMG_STREAM_READ);
+    return count_frontier(run, &counting, size);
+}
+
+/* ---- choosing ---- */
+
+static dmg_density choose_density(const dmg_monotone_run *run, const struct frontier_size *size)
+{
+    const dmg_engine *engine = run->engine;
+    if (engine->options.density != DMG_DENSITY_AUTO) {
+        return engine->options.density;
+    }
+    if (engine->options.direction == DMG_DIRECTION_PULL && run->program->can_pull) {
+        return DMG_DENSITY_DENSE; /* a sparse iteration pushes */
+    }
+    uint64_t work = size->vertices + size->arcs;
+    return work > engine->store->arc_count / DENSE_ARCS_SHARE ? DMG_DENSITY_DENSE : DMG_DENSITY_SPARSE;
+}
+
+/*
+ * Push or pull? Beamer's question, asked of costs instead of edges, since an edge that leaves the partition costs far more than one that does not,
+ * and a list that has to be fetched is fetched whole, however soon the search in it ends.
+ */
+static dmg_direction choose_direction(const dmg_monotone_run *run, const struct frontier_size *size, uint64_t walked)
+{
+    const dmg_engine *engine = run->engine;
+    const dmg_graph_store *store = engine->store;
+    bool can_pull = run->program->can_pull && dmg_graph_store_index(store, true) != NULL;
+    if (!can_pull || engine->options.direction == DMG_DIRECTION_PUSH) {
+        return DMG_DIRECTION_PUSH;
+    }
+    if (engine->options.direction == DMG_DIRECTION_PULL) {
+        return DMG_DIRECTION_PULL;
+    }
+    bool in_place = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    uint64_t remote_cost = in_place ? COST_REMOTE_IN_PLACE : COST_REMOTE_BY_LINK;
+    uint64_t ranks = engine->job->size;
+    uint64_t unexplored = store->arc_count > walked ? store->arc_count - walked : 0;
+    uint64_t looked = !run->program->pulls_from_active ? store->arc_count
+                      : in_place                       ? unexplored / PULL_SHARE
+                                                       : unexplored;
+    uint64_t push_cost = size->arcs * COST_LOWER / ranks + size->arcs * (ranks - 1) / ranks * remote_cost;
+    uint64_t pull_cost = looked + store->vertex_count * ranks;
+    return push_cost > pull_cost ? DMG_DIRECTION_PULL : DMG_DIRECTION_PUSH;
+}
+
+/* ---- a run ---- */
+
+static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
+{
+    dmg_engine *engine = run->engine;
+    uint64_t vertices = engine->store->vertex_count;
+    uint64_t words = (vertices + 63) / 64;
+    dmg_status status = dmg_engine_array(engine, vertices, dmg_combine_bytes(run->program->combine), &run->values);
+    for (uint32_t i = 0; i < 2 && status == DMG_OK; i++) {
+        status = dmg_engine_array(engine, words, 8, &run->activation[i]);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_retrieval_plan plan = plan_own(run, run->program->start);
+    add_stream(&plan, &run->values, 1, DMG_STREAM_WRITE);
+    add_stream(&plan, this_activation(run), 64, DMG_STREAM_WRITE);
+    add_stream(&plan, &engine->store->out_degrees, 1, DMG_STREAM_READ);
+    return count_frontier(run, &plan, size);
+}
+
+static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uint64_t *walked)
+{
+    dmg_engine *engine = run->engine;
+    dmg_iteration_clock clock;
+    dmg_engine_begin_iteration(engine, size->vertices, &clock);
+    dmg_iteration row = {.active_vertices = size->vertices, .density = choose_density(run, size)};
+    row.direction = row.density == DMG_DENSITY_DENSE ? choose_direction(run, size, *walked) : DMG_DIRECTION_PUSH;
+    *walked += size->arcs;
+    aim(run);
+    dmg_status status =
+        row.density == DMG_DENSITY_DENSE ? iterate_dense(run, row.direction, size) : iterate_sparse(run, size);
+    if (status != DMG_OK) {
+        return status;
+    }
+    run->current = 1 - run->current;
+    dmg_worker counts = dmg_engine_counts(engine);
+    row.arcs = counts.arcs;
+    row.updates_local = counts.updates_local;
+    return dmg_engine_end_iteration(engine, &clock, row);
+}
+
+dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *program, const void *parameters,
+                                dmg_run_result *result)
+{
+    uint64_t started_ns = dmg_now_ns();
+    dmg_monotone_run run = {.engine = engine,
+                            .program = program,
+                            .parameters = parameters,
+                            .first = engine->first_vertex,
+                            .last = engine->last_vertex};
+    struct frontier_size size = {0};
+    uint64_t walked = 0;
+    dmg_status status = begin(&run, &size);
+    while (status == DMG_OK && size.vertices > 0) {
+        status = iterate(&run, &size, &walked);
+    }
+    uint64_t vertices = run.last - run.first;
+    dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, vertices * dmg_combine_bytes(program->combine));
+    dmg_budget_free(engine->budget, DMG_BUDGET_BITMAP, run.frontier, (vertices + 63) / 64 * 8);
+    if (status != DMG_OK) {
+        return dmg_engine_abort(engine, status);
+    }
+    dmg_engine_finish(engine, started_ns, &run.values, result);
+    return DMG_OK;
+}

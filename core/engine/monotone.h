@@ -1,0 +1,71 @@
+/**
+ * @file monotone.h
+ * Vertex programs whose attribute only ever falls: BFS, components, shortest paths. An update combines by minimum, a vertex whose
+ * attribute fell is active in the next iteration, and the run ends when none is (DMG, sections 2.1 and 4.3).
+ *
+ * An iteration is one of
+ *
+ *     dense, push   each compute node caches the attributes of its partition; active vertices of the partition propagate along their edges; an
+ *                   update inside the partition is local, one that leaves it is a direct remote update
+ *     dense, pull   each compute node caches the same, and its partition's part of the frontier; for every vertex of the graph that can still fall it
+ *                   looks at the edges whose sources it caches
+ *     sparse        no cache: direct remote updates alone (DMG, section 4.3.2)
+ *
+ * After a dense iteration the cached attributes are merged into the pool in sequential writes. The mode of the next iteration is chosen
+ * from counts that the barrier brought.
+ *
+ * The specialised loops of a program come from monotone.inc, which its file includes.
+ */
+#ifndef DMG_CORE_ENGINE_MONOTONE_H
+#define DMG_CORE_ENGINE_MONOTONE_H
+
+#include "core/engine/runtime.h"
+
+typedef struct dmg_monotone_run dmg_monotone_run;
+
+typedef void (*dmg_phase_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
+
+/** What monotone.inc makes of a program. */
+typedef struct dmg_monotone_program {
+    dmg_combine combine;
+    bool walks_both_ways; /**< edges are followed in both directions, whatever the graph's */
+    bool can_pull;
+    bool pulls_from_active;      /**< in pull mode just active sources count (BFS), else all (components) */
+    bool stops_at_first;         /**< in pull mode the first source that counts is the best */
+    dmg_phase_apply start;       /**< streams: values (write), activation (write), degrees */
+    dmg_phase_apply fill_cache;  /**< streams: values */
+    dmg_phase_apply push;        /**< streams: activation; from the cache */
+    dmg_phase_apply push_sparse; /**< streams: activation; selected values: values */
+    uint32_t (*pull_select)(void *context, dmg_chunk *chunk, uint32_t *selected);
+    dmg_phase_apply pull;  /**< streams: values */
+    dmg_phase_apply merge; /**< streams: values, next activation (both written), degrees */
+} dmg_monotone_program;
+
+struct dmg_monotone_run {
+    dmg_engine *engine;
+    const dmg_monotone_program *program;
+    const void *parameters; /**< the algorithm's */
+    uint64_t first;         /**< this rank's vertices */
+    uint64_t last;
+    dmg_range_array values;
+    dmg_range_array activation[2]; /**< words of 64 vertices: of this iteration, and of the next */
+    uint32_t current;              /**< which of the two is this iteration's */
+    void *cache;                   /**< the attributes of [first, last) */
+    uint64_t *frontier;            /**< pull: the activation words of [first, last) */
+    bool cache_is_valid;
+    bool clears_activation; /**< in this pass */
+};
+
+/**
+ * Run a program on one rank of the engine's job. `parameters` is what the program's functions find in the run. Fills in all of `result` but
+ * `residual`. On an error the other ranks are told.
+ */
+dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *program, const void *parameters,
+                                dmg_run_result *result);
+
+/** The vertices of a chunk whose activation bit (stream 0) is set. */
+uint32_t dmg_monotone_select_active(void *context, dmg_chunk *chunk, uint32_t *selected);
+/** After push: clear the chunk's activation words in the last pass over them, or leave them as they are. */
+void dmg_monotone_leave_chunk(const dmg_monotone_run *run, dmg_chunk *chunk);
+
+#endif

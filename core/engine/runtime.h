@@ -1,0 +1,82 @@
+/**
+ * @file runtime.h
+ * What the two kinds of vertex program (monotone.h, accumulate.h) share: workers, phases, barriers, arrays of a run.
+ */
+#ifndef DMG_CORE_ENGINE_RUNTIME_H
+#define DMG_CORE_ENGINE_RUNTIME_H
+
+#include "core/engine/engine.h"
+#include "core/engine/retrieval.h"
+#include "core/update/direct_remote.h"
+#include "core/work/thread_team.h"
+
+/** One worker: what it uses, and what it counted in the current phase. */
+typedef struct dmg_worker {
+    _Alignas(64) dmg_channel *channel;
+    dmg_retrieval *retrieval;
+    dmg_direct_remote *remote;
+    uint64_t arcs;            /**< walked */
+    uint64_t updates_local;   /**< tried on the cached partition */
+    uint64_t active_vertices; /**< found active for the next iteration */
+    uint64_t active_arcs;     /**< of these */
+    double reals[2];          /**< what an accumulating program sums up */
+    uint64_t fixed;           /**< likewise, in fixed point */
+    dmg_status status;
+    char sentence[512]; /**< the error context, carried from the worker's thread */
+} dmg_worker;
+
+struct dmg_engine {
+    dmg_client *client;
+    dmg_channel *channel;
+    dmg_job *job;
+    const dmg_graph_store *store;
+    dmg_engine_options options;
+    dmg_budget *budget;
+    dmg_thread_team *team;
+    dmg_worker *workers;
+    dmg_chunks chunks;
+    uint32_t first_partition; /**< of this rank */
+    uint32_t last_partition;
+    uint64_t first_vertex;
+    uint64_t last_vertex;
+    uint32_t arrays_shared; /**< names the next one */
+    dmg_iteration *iterations;
+    uint32_t iteration_count;
+    uint32_t iterations_kept;
+    uint32_t iteration_capacity; /**< of `iterations` */
+    uint64_t barrier_ns;
+};
+
+/** Run a phase on so many workers: all chunks of the plan's range, then the queued remote updates. Counts into the workers. */
+dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers);
+
+/** Meet all ranks. Fails with DMG_ERR_PEER too when a memory node died, although nothing was sent to it. */
+dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction);
+
+/** An array of the run, one element a vertex or a word of 64: rank 0 allocates it, all ranks get it. Zeroed. */
+dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element_bytes, dmg_range_array *array);
+
+/** Zero what the workers counted. */
+void dmg_engine_reset_counts(dmg_engine *engine);
+/** The workers' counts added up; `status` and `sentence` are not. */
+dmg_worker dmg_engine_counts(const dmg_engine *engine);
+
+/** The measurements of one iteration, from begin to end. */
+typedef struct dmg_iteration_clock {
+    uint64_t started_ns;
+    uint64_t barrier_ns;
+    uint64_t remote_updates;
+    dmg_counters counters;
+} dmg_iteration_clock;
+
+void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dmg_iteration_clock *clock);
+/** Append a row; the caller has filled in direction, density, active vertices and its own counts. */
+dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_clock *clock, dmg_iteration row);
+
+/** Fill in what all programs report alike. */
+void dmg_engine_finish(dmg_engine *engine, uint64_t started_ns, const dmg_range_array *values, dmg_run_result *result);
+
+/** Tell the others that this rank fails; returns `status` with its sentence kept. */
+dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status);
+
+#endif

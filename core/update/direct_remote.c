@@ -1,0 +1,299 @@
+#include "core/update/direct_remote.h"
+
+#include "core/base/error.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Enough to keep a link busy for several round trips, and small enough to stay in the first-level caches. */
+#define QUEUE_UPDATES 1024
+
+struct update {
+    uint32_t vertex;
+    uint64_t value;
+};
+
+/* All updates of a queue that go to one word of the pool. */
+struct word_update {
+    dmg_address address;
+    uint64_t expected; /* what the word was when last seen */
+    uint64_t desired;
+    uint64_t observed;
+    uint32_t first; /* in the ordered updates */
+    uint32_t count;
+    bool is_done;
+};
+
+struct dmg_direct_remote {
+    dmg_client *client;
+    dmg_channel *channel;
+    dmg_budget *budget;
+    dmg_direct_remote_target target;
+    dmg_direct_remote_counters counters;
+    bool in_place;
+    bool attributes_are_halves;
+    dmg_status status;
+    uint32_t count;
+    struct update updates[QUEUE_UPDATES];
+    struct word_update words[QUEUE_UPDATES];
+    uint32_t changed[QUEUE_UPDATES]; /* vertices whose attribute was lowered, ascending */
+};
+
+dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
+                                    dmg_direct_remote **queue)
+{
+    const uint32_t needed = DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT;
+    const dmg_capabilities *capabilities = dmg_client_capabilities(client);
+    void *memory;
+    dmg_status status = dmg_budget_allocate(budget, DMG_BUDGET_UPDATES, sizeof **queue, &memory);
+    *queue = memory;
+    if (status != DMG_OK) {
+        return status;
+    }
+    (*queue)->client = client;
+    (*queue)->channel = channel;
+    (*queue)->budget = budget;
+    (*queue)->in_place = (capabilities->flags & needed) == needed && capabilities->atomics == DMG_ATOMICS_CALLER_CPU;
+    return DMG_OK;
+}
+
+void dmg_direct_remote_destroy(dmg_direct_remote *queue)
+{
+    if (queue) {
+        dmg_budget_free(queue->budget, DMG_BUDGET_UPDATES, queue, sizeof *queue);
+    }
+}
+
+void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_direct_remote_target *target)
+{
+    queue->target = *target;
+    queue->attributes_are_halves = dmg_combine_bytes(target->combine) == 4;
+}
+
+const dmg_direct_remote_counters *dmg_direct_remote_count(const dmg_direct_remote *queue)
+{
+    return &queue->counters;
+}
+
+/* ---- in place ---- */
+
+static void activate_in_place(dmg_direct_remote *queue, uint32_t vertex)
+{
+    dmg_address address = dmg_range_array_address(queue->target.activation, vertex / 64);
+    _Atomic uint64_t *word = dmg_client_pointer(queue->client, address, sizeof *word);
+    uint64_t bit = UINT64_C(1) << (vertex % 64);
+    /* Most vertices that are updated were updated before: look first, a store would take the line from its readers. */
+    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0 &&
+        (atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit) == 0) {
+        queue->counters.activated++;
+    }
+}
+
+static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t update)
+{
+    dmg_address address = dmg_range_array_address(queue->target.attributes, vertex);
+    bool half = queue->attributes_are_halves && (address & 4) != 0;
+    _Atomic uint64_t *word = dmg_client_pointer(queue->client, address & ~UINT64_C(7), sizeof *word);
+    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+    for (;;) {
+        uint64_t desired = dmg_combine_word(queue->target.combine, seen, half, update);
+        if (desired == seen) {
+            return;
+        }
+        if (atomic_compare_exchange_weak_explicit(word, &seen, desired, memory_order_relaxed, memory_order_relaxed)) {
+            break;
+        }
+        queue->counters.lost_swaps++;
+    }
+    queue->counters.applied++;
+    if (queue->target.activation) {
+        activate_in_place(queue, vertex);
+    }
+}
+
+/* ---- by operations ---- */
+
+static int compare_updates(const void *a, const void *b)
+{
+    const struct update *left = a;
+    const struct update *right = b;
+    return (left->vertex > right->vertex) - (left->vertex < right->vertex);
+}
+
+/* The word's value after all updates to it. */
+static uint64_t combine_all(const dmg_direct_remote *queue, const struct word_update *word, uint64_t value)
+{
+    for (uint32_t i = word->first; i < word->first + word->count; i++) {
+        const struct update *update = &queue->updates[i];
+        dmg_address address = dmg_range_array_address(queue->target.attributes, update->vertex);
+        bool half = queue->attributes_are_halves && (address & 4) != 0;
+        value = dmg_combine_word(queue->target.combine, value, half, update->value);
+    }
+    return value;
+}
+
+/* Order the updates and group those of one word; returns the number of words. */
+static uint32_t group_by_word(dmg_direct_remote *queue)
+{
+    qsort(queue->updates, queue->count, sizeof *queue->updates, compare_updates);
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        dmg_address address =
+            dmg_range_array_address(queue->target.attributes, queue->updates[i].vertex) & ~UINT64_C(7);
+        if (words == 0 || queue->words[words - 1].address != address) {
+            queue->words[words++] = (struct word_update){.address = address, .first = i};
+        }
+        queue->words[words - 1].count++;
+    }
+    return words;
+}
+
+/*
+ * Swap every word that is not done yet from `expected` to `desired`, all in flight together. Words whose swap lost get what was observed as
+ * their new expectation. Returns how many lost.
+ */
+static uint32_t swap_round(dmg_direct_remote *queue, uint32_t words)
+{
+    dmg_completion completion = {0};
+    for (uint32_t i = 0; i < words; i++) {
+        struct word_update *word = &queue->words[i];
+        if (!word->is_done) {
+            dmg_post_cas64(queue->channel, word->address, word->expected, word->desired, &word->observed, &completion);
+        }
+    }
+    queue->status = dmg_wait(queue->channel, &completion);
+    if (queue->status != DMG_OK) {
+        return 0;
+    }
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        struct word_update *word = &queue->words[i];
+        if (word->is_done) {
+            continue;
+        }
+        word->is_done = word->observed == word->expected;
+        word->expected = word->observed;
+        lost += !word->is_done;
+    }
+    queue->counters.lost_swaps += lost;
+    return lost;
+}
+
+static void read_words(dmg_direct_remote *queue, uint32_t words)
+{
+    dmg_completion completion = {0};
+    for (uint32_t i = 0; i < words; i++) {
+        dmg_post_read(queue->channel, queue->words[i].address, &queue->words[i].expected, 8, &completion);
+    }
+    queue->status = dmg_wait(queue->channel, &completion);
+}
+
+/* Note the vertices whose attribute the swap lowered: those that the old word did not satisfy. */
+static uint32_t note_changed(dmg_direct_remote *queue, const struct word_update *word, uint64_t before,
+                             uint32_t changed)
+{
+    for (uint32_t i = word->first; i < word->first + word->count; i++) {
+        const struct update *update = &queue->updates[i];
+        dmg_address address = dmg_range_array_address(queue->target.attributes, update->vertex);
+        bool half = queue->attributes_are_halves && (address & 4) != 0;
+        bool is_repeat = changed > 0 && queue->changed[changed - 1] == update->vertex;
+        if (!is_repeat && dmg_combine_word(queue->target.combine, before, half, update->value) != before) {
+            queue->changed[changed++] = update->vertex;
+        }
+    }
+    return changed;
+}
+
+/* Apply the queued updates to the attributes; returns how many vertices changed (listed in `changed`). */
+static uint32_t apply_updates(dmg_direct_remote *queue)
+{
+    uint32_t words = group_by_word(queue);
+    read_words(queue, words);
+    uint32_t left = words;
+    while (queue->status == DMG_OK && left > 0) {
+        for (uint32_t i = 0; i < words; i++) {
+            struct word_update *word = &queue->words[i];
+            if (word->is_done) {
+                continue;
+            }
+            word->desired = combine_all(queue, word, word->expected);
+            if (word->desired == word->expected) {
+                word->is_done = true;
+                word->count = 0; /* nothing changed here */
+            }
+        }
+        left = swap_round(queue, words);
+    }
+    uint32_t changed = 0;
+    for (uint32_t i = 0; i < words && queue->status == DMG_OK; i++) {
+        changed = note_changed(queue, &queue->words[i], queue->words[i].expected, changed);
+    }
+    return changed;
+}
+
+/* Set the bits of the changed vertices in the activation bitmap. */
+static void activate_changed(dmg_direct_remote *queue, uint32_t changed)
+{
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < changed; i++) {
+        dmg_address address = dmg_range_array_address(queue->target.activation, queue->changed[i] / 64);
+        if (words == 0 || queue->words[words - 1].address != address) {
+            queue->words[words++] = (struct word_update){.address = address, .first = i};
+        }
+        queue->words[words - 1].count++;
+    }
+    read_words(queue, words);
+    uint32_t left = words;
+    while (queue->status == DMG_OK && left > 0) {
+        for (uint32_t i = 0; i < words; i++) {
+            struct word_update *word = &queue->words[i];
+            if (word->is_done) {
+                continue;
+            }
+            uint64_t bits = 0;
+            for (uint32_t j = word->first; j < word->first + word->count; j++) {
+                bits |= UINT64_C(1) << (queue->changed[j] % 64);
+            }
+            word->desired = word->expected | bits;
+            word->is_done = word->desired == word->expected;
+        }
+        left = swap_round(queue, words);
+    }
+    for (uint32_t i = 0; i < words && queue->status == DMG_OK; i++) {
+        const struct word_update *word = &queue->words[i];
+        queue->counters.activated += (uint64_t)__builtin_popcountll(word->desired & ~word->expected);
+    }
+}
+
+static void carry_out(dmg_direct_remote *queue)
+{
+    if (queue->status == DMG_OK && queue->count > 0) {
+        uint32_t changed = apply_updates(queue);
+        queue->counters.applied += changed;
+        if (queue->target.activation && changed > 0 && queue->status == DMG_OK) {
+            activate_changed(queue, changed);
+        }
+    }
+    queue->count = 0;
+}
+
+void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_t update)
+{
+    queue->counters.updates++;
+    if (queue->in_place) {
+        update_in_place(queue, vertex, update);
+        return;
+    }
+    queue->updates[queue->count++] = (struct update){vertex, update};
+    if (queue->count == QUEUE_UPDATES) {
+        carry_out(queue);
+    }
+}
+
+dmg_status dmg_direct_remote_flush(dmg_direct_remote *queue)
+{
+    carry_out(queue);
+    dmg_status status = queue->status;
+    queue->status = DMG_OK;
+    return status;
+}

@@ -1,0 +1,53 @@
+/**
+ * @file direct_remote.h
+ * Direct remote (DR) updates: the compute node that generates an update applies it to the pool itself (DMG, section 4.3.2).
+ *
+ * Remote memory has no "minimum" or "add", so an update is a read, a comparison, and 8-byte compare-and-swaps until one succeeds or
+ * none is needed. Updates are collected, ordered by address so that those to one word become one, and carried out a queue at a time with
+ * all reads in flight together, then all swaps, then the swaps that lost. Where the pool is reached by loads and stores and
+ * is coherent, an update is done at once by CPU atomics instead.
+ *
+ * An update that lowered its attribute also sets the vertex's bit in the activation bitmap of the next iteration.
+ */
+#ifndef DMG_CORE_UPDATE_DIRECT_REMOTE_H
+#define DMG_CORE_UPDATE_DIRECT_REMOTE_H
+
+#include "core/base/budget.h"
+#include "core/pool/pool.h"
+#include "core/update/combine.h"
+
+typedef struct dmg_direct_remote dmg_direct_remote;
+
+typedef struct dmg_direct_remote_target {
+    dmg_combine combine;
+    const dmg_range_array *attributes;
+    const dmg_range_array *activation; /**< of words of 64 vertices; NULL: updates activate nothing */
+} dmg_direct_remote_target;
+
+typedef struct dmg_direct_remote_counters {
+    uint64_t updates;    /**< given to dmg_direct_remote_update */
+    uint64_t applied;    /**< that changed an attribute (of several to one word in a queue, one is counted) */
+    uint64_t lost_swaps; /**< compare-and-swaps that had to be repeated */
+    uint64_t activated;  /**< bits that were clear before */
+} dmg_direct_remote_counters;
+
+/** The queue of one worker. `client` tells whether updates can be done in place. */
+dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
+                                    dmg_direct_remote **queue);
+/** NULL is allowed. The queue must have been flushed, or its updates are lost. */
+void dmg_direct_remote_destroy(dmg_direct_remote *queue);
+
+/** Direct the following updates; the queue must be empty. The arrays must stay until the next call or the end. */
+void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_direct_remote_target *target);
+
+/**
+ * Update the attribute of a vertex. `update` is the value, in the low bytes, or a double's bits. Flushes when the queue is full; an error is
+ * kept until dmg_direct_remote_flush.
+ */
+void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_t update);
+/** Carry out everything that is queued. Returns the first error since the last flush. */
+dmg_status dmg_direct_remote_flush(dmg_direct_remote *queue);
+
+const dmg_direct_remote_counters *dmg_direct_remote_count(const dmg_direct_remote *queue);
+
+#endif

@@ -1,0 +1,170 @@
+#include "core/work/thread_team.h"
+
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* About 5 us of pauses: a phase that follows the last one at once finds its workers awake. */
+#define SPIN_ROUNDS 200
+
+struct dmg_thread_team {
+    uint32_t threads;
+    uint32_t started;
+    pthread_t *handles;
+    struct team_member *members;
+    dmg_team_function function;
+    void *context;
+    uint32_t workers;          /* of this phase */
+    _Atomic uint32_t phase;    /* raised to start one; futex */
+    _Atomic uint32_t finished; /* threads that are through with it; futex */
+    _Atomic bool stopping;
+};
+
+struct team_member {
+    dmg_thread_team *team;
+    uint32_t worker;
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t seen)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void futex_wake_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Wait until the word is no longer `seen`. */
+static void wait_for_change(_Atomic uint32_t *word, uint32_t seen)
+{
+    for (uint32_t round = 0; round < SPIN_ROUNDS; round++) {
+        if (atomic_load_explicit(word, memory_order_acquire) != seen) {
+            return;
+        }
+        __builtin_ia32_pause();
+    }
+    while (atomic_load_explicit(word, memory_order_acquire) == seen) {
+        futex_wait(word, seen);
+    }
+}
+
+static void *member_main(void *argument)
+{
+    const struct team_member *member = argument;
+    dmg_thread_team *team = member->team;
+    uint32_t seen = 0;
+    for (;;) {
+        wait_for_change(&team->phase, seen);
+        seen++;
+        if (atomic_load(&team->stopping)) {
+            return NULL;
+        }
+        if (member->worker < team->workers) {
+            team->function(team->context, member->worker);
+        }
+        if (atomic_fetch_add(&team->finished, 1) + 1 == team->threads - 1) {
+            futex_wake_all(&team->finished);
+        }
+    }
+}
+
+/* Best effort: a machine that refuses runs the threads anywhere. */
+static void pin_to_nth_cpu(pthread_t thread, uint32_t nth)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) {
+        return;
+    }
+    uint32_t left = nth % (uint32_t)CPU_COUNT(&allowed);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &allowed) && left-- == 0) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            (void)pthread_setaffinity_np(thread, sizeof one, &one);
+            return;
+        }
+    }
+}
+
+dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **out)
+{
+    *out = NULL;
+    if (threads == 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "a team of 0 workers was asked for; use at least 1");
+    }
+    dmg_thread_team *team = calloc(1, sizeof *team);
+    if (team) {
+        team->handles = calloc(threads, sizeof *team->handles);
+        team->members = calloc(threads, sizeof *team->members);
+    }
+    if (!team || !team->handles || !team->members) {
+        dmg_thread_team_destroy(team);
+        return dmg_error(DMG_ERR_MEMORY, "starting %u workers: out of memory", threads);
+    }
+    team->threads = threads;
+    team->started = 1;
+    for (uint32_t worker = 1; worker < threads; worker++) {
+        team->members[worker] = (struct team_member){team, worker};
+        int failure = pthread_create(&team->handles[worker], NULL, member_main, &team->members[worker]);
+        if (failure != 0) {
+            dmg_thread_team_destroy(team);
+            return dmg_error_errno(DMG_ERR_MEMORY, failure, "starting worker %u of %u", worker, threads);
+        }
+        team->started++;
+        if (pin) {
+            pin_to_nth_cpu(team->handles[worker], worker);
+        }
+    }
+    if (pin) {
+        pin_to_nth_cpu(pthread_self(), 0);
+    }
+    *out = team;
+    return DMG_OK;
+}
+
+void dmg_thread_team_destroy(dmg_thread_team *team)
+{
+    if (!team) {
+        return;
+    }
+    atomic_store(&team->stopping, true);
+    atomic_fetch_add(&team->phase, 1);
+    futex_wake_all(&team->phase);
+    for (uint32_t worker = 1; worker < team->started; worker++) {
+        pthread_join(team->handles[worker], NULL);
+    }
+    free(team->handles);
+    free(team->members);
+    free(team);
+}
+
+void dmg_thread_team_run(dmg_thread_team *team, uint32_t workers, dmg_team_function function, void *context)
+{
+    if (workers <= 1 || team->threads == 1) {
+        function(context, 0);
+        return;
+    }
+    team->function = function;
+    team->context = context;
+    team->workers = workers;
+    atomic_store(&team->finished, 0);
+    atomic_fetch_add(&team->phase, 1);
+    futex_wake_all(&team->phase);
+    function(context, 0);
+    for (;;) {
+        uint32_t finished = atomic_load_explicit(&team->finished, memory_order_acquire);
+        if (finished == team->threads - 1) {
+            return;
+        }
+        wait_for_change(&team->finished, finished);
+    }
+}
