@@ -127,6 +127,14 @@ static void release(void *owner)
     free(graph);
 }
 
+static void own(dmg_graph *graph)
+{
+    dmg_graph *owner = allocate(1, sizeof *owner);
+    *owner = *graph;
+    graph->owner = owner;
+    graph->release = release;
+}
+
 void dmg_random_graph_make(const dmg_random_graph_options *options, dmg_random *random, dmg_graph *graph)
 {
     arc_list list = {allocate(1024, sizeof(test_arc)), 0, 1024};
@@ -139,7 +147,6 @@ void dmg_random_graph_make(const dmg_random_graph_options *options, dmg_random *
         .weight_kind = options->weight_kind,
         .out = make_adjacency(&list, options->vertex_count, is_weighted),
         .first_id = options->has_ids ? 0 : dmg_random_below(random, 1000),
-        .release = release,
     };
     if (options->is_directed) {
         for (uint64_t i = 0; i < list.count; i++) {
@@ -157,7 +164,30 @@ void dmg_random_graph_make(const dmg_random_graph_options *options, dmg_random *
         }
         graph->ids = ids;
     }
-    dmg_graph *owner = allocate(1, sizeof *owner);
-    *owner = *graph;
-    graph->owner = owner;
+    own(graph);
+}
+
+void dmg_sparse_graph_make(uint64_t vertex_count, uint64_t stride, uint32_t degree, bool has_ids, dmg_graph *graph)
+{
+    uint64_t list_count = (vertex_count + stride - 1) / stride;
+    uint64_t *offsets = allocate(vertex_count + 1, sizeof *offsets);
+    uint32_t *destinations = allocate(list_count * degree, sizeof *destinations);
+    uint64_t *ids = has_ids ? allocate(vertex_count, sizeof *ids) : NULL;
+    for (uint64_t vertex = 0; vertex < vertex_count; vertex++) {
+        offsets[vertex + 1] = offsets[vertex] + (vertex % stride == 0 ? degree : 0);
+        if (ids) {
+            ids[vertex] = 10 * vertex;
+        }
+    }
+    for (uint64_t i = 0; i < list_count * degree; i++) {
+        destinations[i] = (uint32_t)(i % degree);
+    }
+    *graph = (dmg_graph){
+        .vertex_count = vertex_count,
+        .arc_count = offsets[vertex_count],
+        .is_directed = true,
+        .out = {.offsets = offsets, .destinations = destinations},
+        .ids = ids,
+    };
+    own(graph);
 }

@@ -346,66 +346,43 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(voi
     dmg_test_pool_stop(&pool);
 }
 
-/** One list of `degree` edges in each batch; all other vertices have none. */
-static void make_sparse_graph(uint64_t vertex_count, uint32_t degree, bool has_ids, dmg_graph *graph)
-{
-    uint64_t *offsets = allocate((vertex_count + 1) * sizeof *offsets);
-    uint64_t batches = (vertex_count + DMG_STORE_BATCH_VERTICES - 1) / DMG_STORE_BATCH_VERTICES;
-    uint32_t *destinations = allocate(batches * degree * sizeof *destinations);
-    uint64_t *ids = has_ids ? allocate(vertex_count * sizeof *ids) : NULL;
-    for (uint64_t v = 0; v < vertex_count; v++) {
-        offsets[v + 1] = offsets[v] + (v % DMG_STORE_BATCH_VERTICES == 0 ? degree : 0);
-        if (ids) {
-            ids[v] = 10 * v;
-        }
-    }
-    for (uint64_t i = 0; i < batches * degree; i++) {
-        destinations[i] = (uint32_t)(i % degree);
-    }
-    *graph = (dmg_graph){
-        .vertex_count = vertex_count,
-        .arc_count = offsets[vertex_count],
-        .is_directed = true,
-        .out = {.offsets = offsets, .destinations = destinations},
-        .ids = ids,
-    };
-}
-
-static void free_sparse_graph(dmg_graph *graph)
-{
-    free((void *)graph->out.offsets);
-    free((void *)graph->out.destinations);
-    free((void *)graph->ids);
-}
-
-static void loading_takes_exactly_these_operations(void)
+/** Load lists of 20 edges, one every `stride` vertices, and count. `list_writes` are expected for the lists. */
+static void check_operations(uint32_t nodes, uint64_t batches, uint64_t stride, uint64_t list_writes)
 {
     dmg_test_pool pool;
     dmg_graph graph;
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 2, .with_out = true};
     dmg_counters counters = {0};
-    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
-    /* Six batches: the arrays' border between the nodes, at vertex 3,072, is one between batches. */
-    make_sparse_graph(6 * DMG_STORE_BATCH_VERTICES, 20, true, &graph);
+    require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
+    dmg_sparse_graph_make(batches * DMG_STORE_BATCH_VERTICES, stride, 20, true, &graph);
     create(&pool, &graph, &options, &store);
-    CU_ASSERT_EQUAL(store.out_index.per_node, 3 * DMG_STORE_BATCH_VERTICES);
+    /* The border between the nodes is one between batches, so entries take one operation a batch. */
+    CU_ASSERT_EQUAL(store.out_index.per_node, batches / nodes * DMG_STORE_BATCH_VERTICES);
     load(&pool, &store, &graph, 1, &counters);
     check_store(&pool, &store, &graph);
-    /* Entries: one a batch. Lists: one a batch, since the next batch's is on the other node. Degrees: one a node. */
-    uint64_t spans = 6 + 6 + 2;
-    uint64_t bytes = 6 * DMG_STORE_BATCH_VERTICES * (UINT64_C(32) + 4) + 6 * 20 * 4;
-    uint64_t id_bytes = 6 * DMG_STORE_BATCH_VERTICES * UINT64_C(8);
+    uint64_t spans = batches + list_writes + nodes; /* entries, lists, degrees */
+    uint64_t bytes = batches * DMG_STORE_BATCH_VERTICES * (UINT64_C(32) + 4) + graph.arc_count * 4;
+    uint64_t id_bytes = batches * DMG_STORE_BATCH_VERTICES * UINT64_C(8);
     bool is_in_place = (dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_READ], 0);
     CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_CAS] + counters.operations[DMG_OPERATION_FAA], 0);
-    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_MESSAGE], 2);                           /* an extent a node */
-    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_WRITE], 2 + (is_in_place ? 0 : spans)); /* ids: one a node */
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_MESSAGE], nodes);                           /* one extent each */
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_WRITE], nodes + (is_in_place ? 0 : spans)); /* ids: one each */
     CU_ASSERT_EQUAL(counters.bytes[DMG_OPERATION_WRITE], id_bytes + (is_in_place ? 0 : bytes));
     CU_ASSERT_EQUAL(counters.in_place_spans, is_in_place ? spans : 0);
     CU_ASSERT_EQUAL(counters.in_place_bytes, is_in_place ? bytes : 0);
-    free_sparse_graph(&graph);
+    dmg_graph_close(&graph);
     dmg_test_pool_stop(&pool);
+}
+
+static void loading_takes_exactly_these_operations(void)
+{
+    /* Lists of a batch are one write; the next batch's are on the other node. */
+    check_operations(2, 6, DMG_STORE_BATCH_VERTICES, 6);
+    check_operations(2, 6, 4, 6);
+    /* With one node, all 6 * 256 * 80 bytes lie in one row, and fit into one buffer. */
+    check_operations(1, 6, 4, 1);
 }
 
 static void what_a_job_has_stored_is_freed_when_it_ends(void)
@@ -416,7 +393,7 @@ static void what_a_job_has_stored_is_freed_when_it_ends(void)
     dmg_graph_store store;
     dmg_job job;
     require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
-    make_sparse_graph(5000, 100, true, &graph);
+    dmg_sparse_graph_make(5000, DMG_STORE_BATCH_VERTICES, 100, true, &graph);
     require(dmg_channel_open(pool.client, &channel));
     uint64_t before = allocated_bytes(&pool);
     require(dmg_job_join(channel, "store-test", 0, 1, &job));
@@ -427,7 +404,7 @@ static void what_a_job_has_stored_is_freed_when_it_ends(void)
     require(dmg_job_leave(channel, &job));
     CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
     dmg_channel_close(channel);
-    free_sparse_graph(&graph);
+    dmg_graph_close(&graph);
     dmg_test_pool_stop(&pool);
 }
 
@@ -441,7 +418,7 @@ static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
     require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
     require(dmg_channel_open(pool.client, &channel));
     for (uint32_t degree = 3; degree <= 30; degree += 27) {
-        make_sparse_graph(3000, degree, false, &graph);
+        dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, degree, false, &graph);
         uint32_t *destinations = (uint32_t *)graph.out.destinations;
         require(dmg_graph_store_create(channel, &graph, &options, &store));
         uint64_t before = allocated_bytes(&pool);
@@ -455,7 +432,7 @@ static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
         destinations[graph.arc_count - 1] = last;
         require(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL));
         check_store(&pool, &store, &graph);
-        free_sparse_graph(&graph);
+        dmg_graph_close(&graph);
     }
     dmg_channel_close(channel);
     dmg_test_pool_stop(&pool);
@@ -470,7 +447,7 @@ static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
     dmg_store_options options = {.partition_count = 1, .with_out = true};
     require(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool));
     require(dmg_channel_open(pool.client, &channel));
-    make_sparse_graph(3000, 9, false, &graph);
+    dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, 9, false, &graph);
     require(dmg_graph_store_create(channel, &graph, &options, &store));
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 1, 3000, NULL), DMG_ERR_ARGUMENT);
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3001, NULL), DMG_ERR_ARGUMENT);
@@ -485,7 +462,7 @@ static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
     other = graph;
     other.is_directed = false;
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
-    free_sparse_graph(&graph);
+    dmg_graph_close(&graph);
     dmg_channel_close(channel);
     dmg_test_pool_stop(&pool);
 }
