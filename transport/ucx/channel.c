@@ -1,0 +1,652 @@
+/**
+ * @file channel.c
+ * A channel's operations.
+ *
+ * Where the node has a one-sided lane in shared memory, a read or write is done by the time its post returns. On a network card it ends
+ * when UCX says so; a write ends only after a flush that was asked for later than it, since a put that is complete here may
+ * not have arrived there.
+ *
+ * Everything else goes by message: an operation waits in its node's queue until the window has room, is put into the frame that is being
+ * filled, in pieces when it is long, and ends when all its pieces are answered. A frame leaves when it is full, or at the
+ * next ring. An answer names its operation by place, generation and piece; one that names none of ours breaks the link.
+ */
+#include "core/base/clock.h"
+#include "transport/ucx/client.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Polls without anything in flight look at the message worker only this often: it costs a system call. */
+#define IDLE_POLLS 64
+/** How long a dead node's one-sided operations may hold on to their buffers while UCX cancels them. */
+#define CANCEL_NS UINT64_C(500000000)
+
+/* ---- the table of operations ---- */
+
+static void list_append(dmg_ucx_channel *channel, dmg_ucx_list *list, uint32_t slot)
+{
+    channel->operations[slot].next = DMG_UCX_NO_SLOT;
+    if (list->first == DMG_UCX_NO_SLOT) {
+        list->first = slot;
+    } else {
+        channel->operations[list->last].next = slot;
+    }
+    list->last = slot;
+}
+
+static void list_pop(dmg_ucx_channel *channel, dmg_ucx_list *list)
+{
+    list->first = channel->operations[list->first].next;
+}
+
+static void free_operation(dmg_ucx_channel *channel, dmg_ucx_operation *operation)
+{
+    if (operation->kind == DMG_UCX_CALL) {
+        free(operation->local);
+    }
+    operation->kind = 0;
+    operation->generation++;
+    operation->next = channel->free_operation;
+    channel->free_operation = (uint32_t)(operation - channel->operations);
+}
+
+/** Tell the completion, and free the place unless UCX still holds the operation. */
+static void end_operation(dmg_ucx_channel *channel, dmg_ucx_operation *operation, dmg_status status)
+{
+    if (!operation->is_ended) {
+        operation->is_ended = true;
+        if (operation->is_by_message) {
+            channel->by_message--;
+        }
+        dmg_completion_end(operation->completion, status, operation->node);
+    }
+    if (!operation->is_held_by_ucx) {
+        free_operation(channel, operation);
+    }
+}
+
+void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status)
+{
+    for (uint32_t slot = 0; slot < DMG_UCX_OPERATIONS_MAX; slot++) {
+        dmg_ucx_operation *operation = &channel->operations[slot];
+        if (operation->kind != 0 && !operation->is_ended && (node < 0 || operation->node == node)) {
+            end_operation(channel, operation, status);
+        }
+    }
+    for (uint32_t i = 0; i < channel->node_count; i++) {
+        if (node < 0 || i == (uint32_t)node) {
+            dmg_ucx_link *link = &channel->links[i];
+            link->queue.first = DMG_UCX_NO_SLOT;
+            link->unflushed.first = DMG_UCX_NO_SLOT;
+            link->flushing.first = DMG_UCX_NO_SLOT;
+            link->window_bytes = 0;
+            if (link->filling != NULL) {
+                dmg_ucx_frame_give(&channel->frames, link->filling);
+                link->filling = NULL;
+            }
+        }
+    }
+}
+
+/** Take a free place. When there is none, make progress until there is: a dead node gives back its places within the peer timeout. */
+static dmg_ucx_operation *take_operation(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node,
+                                         dmg_completion *completion)
+{
+    dmg_backoff backoff = {0};
+    while (channel->free_operation == DMG_UCX_NO_SLOT) {
+        dmg_ucx_poll(channel);
+        for (uint32_t i = 0; i < channel->node_count; i++) {
+            if (atomic_load_explicit(&channel->client->nodes[i].dead, memory_order_acquire)) {
+                dmg_ucx_fail_node(channel, (uint16_t)i);
+            }
+        }
+        if (channel->free_operation == DMG_UCX_NO_SLOT) {
+            dmg_backoff_wait(&backoff);
+        }
+    }
+    if (channel->links[node].is_failed) {
+        dmg_completion_end(completion, DMG_ERR_PEER, node);
+        return NULL;
+    }
+    dmg_ucx_operation *operation = &channel->operations[channel->free_operation];
+    channel->free_operation = operation->next;
+    uint16_t generation = operation->generation;
+    memset(operation, 0, sizeof(*operation));
+    operation->kind = (uint16_t)kind;
+    operation->node = node;
+    operation->generation = generation;
+    operation->next = DMG_UCX_NO_SLOT;
+    operation->pieces = 1;
+    operation->completion = completion;
+    operation->channel = channel;
+    return operation;
+}
+
+/* ---- frames ---- */
+
+static void on_frame_sent(void *request, ucs_status_t status, void *argument)
+{
+    (void)status; /* a failure shows on the endpoint */
+    dmg_ucx_frame *frame = argument;
+    dmg_ucx_link *link = frame->owner;
+    link->frames_in_flight--;
+    dmg_ucx_frame_give(&link->channel->frames, frame);
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
+}
+
+void dmg_ucx_link_send(dmg_ucx_link *link, unsigned id, dmg_ucx_frame *frame)
+{
+    frame->owner = link;
+    frame->header.channel = link->server_channel;
+    link->frames_in_flight++;
+    ucp_request_param_t parameters = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY,
+        .cb.send = on_frame_sent,
+        .user_data = frame,
+    };
+    void *request = ucp_am_send_nbx(link->endpoint, id, &frame->header, sizeof(frame->header), frame->payload,
+                                    frame->header.bytes, &parameters);
+    if (!UCS_PTR_IS_PTR(request)) {
+        if (UCS_PTR_IS_ERR(request) && link->broken == NULL) {
+            link->broken = "broke the connection";
+        }
+        on_frame_sent(NULL, UCS_OK, frame);
+    }
+}
+
+static void send_filling(dmg_ucx_link *link)
+{
+    dmg_ucx_frame *frame = link->filling;
+    link->filling = NULL;
+    dmg_ucx_link_send(link, DMG_UCX_REQUESTS, frame);
+}
+
+/** Room in the frame that is being filled, or NULL when there is no memory for another frame. */
+static uint8_t *reserve(dmg_ucx_link *link, uint64_t bytes)
+{
+    uint8_t *at = link->filling != NULL ? dmg_ucx_frame_reserve(link->filling, bytes) : NULL;
+    if (at == NULL) {
+        if (link->filling != NULL) {
+            send_filling(link);
+        }
+        link->filling = dmg_ucx_frame_take(&link->channel->frames);
+        at = link->filling != NULL ? dmg_ucx_frame_reserve(link->filling, bytes) : NULL;
+    }
+    return at;
+}
+
+/* ---- operations by message ---- */
+
+static uint32_t piece_bytes(const dmg_ucx_operation *operation, uint32_t piece)
+{
+    uint64_t start = (uint64_t)piece * DMG_UCX_PIECE_BYTES;
+    uint64_t left = operation->bytes - start;
+    return (uint32_t)(left < DMG_UCX_PIECE_BYTES ? left : DMG_UCX_PIECE_BYTES);
+}
+
+/** What a piece adds to what is in flight: both records, and the data whichever way it goes. */
+static uint64_t piece_cost(const dmg_ucx_operation *operation, uint32_t piece)
+{
+    uint64_t cost = sizeof(dmg_ucx_request) + sizeof(dmg_ucx_answer) + dmg_ucx_padded(piece_bytes(operation, piece));
+    if (operation->kind == DMG_UCX_CALL) {
+        size_t capacity = operation->call->reply_capacity;
+        cost += capacity < DMG_MESSAGE_BYTES_MAX ? capacity : DMG_MESSAGE_BYTES_MAX;
+    }
+    return cost;
+}
+
+/** Put the operation's next piece into a frame. False when it has to wait. */
+static bool pack_piece(dmg_ucx_link *link, dmg_ucx_operation *operation, const void *data)
+{
+    uint32_t piece = operation->pieces_sent;
+    uint32_t bytes = piece_bytes(operation, piece);
+    uint64_t cost = piece_cost(operation, piece);
+    if (link->window_bytes != 0 && link->window_bytes + cost > DMG_UCX_WINDOW_BYTES) {
+        return false;
+    }
+    uint64_t start = operation->kind == DMG_UCX_CALL ? 0 : (uint64_t)piece * DMG_UCX_PIECE_BYTES;
+    uint32_t carried = operation->kind == DMG_UCX_READ ? 0 : bytes;
+    uint8_t *at = reserve(link, sizeof(dmg_ucx_request) + dmg_ucx_padded(carried));
+    if (at == NULL) {
+        return false;
+    }
+    uint64_t slot = (uint64_t)(operation - link->channel->operations);
+    *(dmg_ucx_request *)(void *)at = (dmg_ucx_request){
+        .kind = operation->kind,
+        .bytes = bytes,
+        .id = slot << 48 | (uint64_t)operation->generation << 32 | piece,
+        .offset = operation->offset + start,
+    };
+    if (carried != 0) {
+        uint8_t *to = at + sizeof(dmg_ucx_request);
+        memcpy(to, (const uint8_t *)data + start, carried);
+        memset(to + carried, 0, dmg_ucx_padded(carried) - carried);
+    }
+    link->window_bytes += cost;
+    operation->pieces_sent++;
+    return true;
+}
+
+static const void *operation_data(const dmg_ucx_operation *operation)
+{
+    return operation->kind == DMG_UCX_CAS || operation->kind == DMG_UCX_FAA ? (const void *)operation->operands
+                                                                            : operation->local;
+}
+
+/** Put what the window allows of the queue into frames. */
+static void pump(dmg_ucx_link *link)
+{
+    dmg_ucx_channel *channel = link->channel;
+    while (link->queue.first != DMG_UCX_NO_SLOT) {
+        dmg_ucx_operation *operation = &channel->operations[link->queue.first];
+        while (operation->pieces_sent < operation->pieces) {
+            if (!pack_piece(link, operation, operation_data(operation))) {
+                return;
+            }
+        }
+        list_pop(channel, &link->queue);
+    }
+}
+
+static void enqueue(dmg_ucx_channel *channel, dmg_ucx_operation *operation)
+{
+    dmg_ucx_link *link = &channel->links[operation->node];
+    operation->is_by_message = true;
+    channel->by_message++;
+    list_append(channel, &link->queue, (uint32_t)(operation - channel->operations));
+    pump(link);
+}
+
+/** Take one answer. NULL, or what was wrong with it. */
+static const char *take_answer(dmg_ucx_channel *channel, dmg_ucx_link *link, const dmg_ucx_answer *answer,
+                               const uint8_t *data)
+{
+    uint64_t slot = answer->id >> 48;
+    uint32_t piece = (uint32_t)answer->id;
+    dmg_ucx_operation *operation = slot < DMG_UCX_OPERATIONS_MAX ? &channel->operations[slot] : NULL;
+    if (operation == NULL || operation->kind == 0 || operation->generation != (uint16_t)(answer->id >> 32) ||
+        !operation->is_by_message || &channel->links[operation->node] != link || piece >= operation->pieces_sent) {
+        return "answered what nobody asked";
+    }
+    if (answer->status >= DMG_STATUS_COUNT) {
+        return "sent an answer that is not one of ours";
+    }
+    dmg_status status = (dmg_status)answer->status;
+    if (operation->kind == DMG_UCX_CALL) {
+        status = dmg_call_answer(operation->call, status, data, answer->bytes);
+    } else if (status == DMG_OK) {
+        uint32_t expected = operation->kind == DMG_UCX_READ    ? piece_bytes(operation, piece)
+                            : operation->kind == DMG_UCX_WRITE ? 0
+                                                               : 8;
+        if (answer->bytes != expected) {
+            return "sent an answer of a wrong size";
+        }
+        if (expected != 0) {
+            uint64_t start = operation->kind == DMG_UCX_READ ? (uint64_t)piece * DMG_UCX_PIECE_BYTES : 0;
+            memcpy((uint8_t *)operation->local + start, data, expected);
+        }
+    }
+    uint64_t cost = piece_cost(operation, piece);
+    link->window_bytes -= cost < link->window_bytes ? cost : link->window_bytes;
+    if (status != DMG_OK && operation->status == DMG_OK) {
+        operation->status = status;
+    }
+    if (++operation->pieces_answered == operation->pieces) {
+        end_operation(channel, operation, operation->status);
+    }
+    return NULL;
+}
+
+ucs_status_t dmg_ucx_on_answers(void *argument, const void *header_bytes, size_t header_length, void *data,
+                                size_t length, const ucp_am_recv_param_t *from)
+{
+    dmg_ucx_channel *channel = argument;
+    dmg_ucx_header header;
+    if (header_length != sizeof(header) || (from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
+        return UCS_OK;
+    }
+    memcpy(&header, header_bytes, sizeof(header));
+    if (header.magic != DMG_UCX_MAGIC || header.channel >= channel->node_count || header.bytes != length) {
+        return UCS_OK;
+    }
+    dmg_ucx_link *link = &channel->links[header.channel];
+    const uint8_t *at = data;
+    size_t left = length;
+    for (uint32_t i = 0; i < header.count && !link->is_failed && link->broken == NULL; i++) {
+        dmg_ucx_answer answer = {0};
+        if (left >= sizeof(answer)) {
+            memcpy(&answer, at, sizeof(answer));
+        }
+        if (left < sizeof(answer) || dmg_ucx_padded(answer.bytes) > left - sizeof(answer)) {
+            link->broken = "sent a frame that is not one of ours";
+            break;
+        }
+        link->broken = take_answer(channel, link, &answer, at + sizeof(answer));
+        at += sizeof(answer) + dmg_ucx_padded(answer.bytes);
+        left -= sizeof(answer) + dmg_ucx_padded(answer.bytes);
+    }
+    return UCS_OK;
+}
+
+/* ---- one-sided operations ---- */
+
+static bool is_one_sided(const dmg_ucx_channel *channel, uint16_t node)
+{
+    return channel->client->facts[node].is_one_sided;
+}
+
+static uint64_t remote_address(const dmg_ucx_channel *channel, uint16_t node, uint64_t offset)
+{
+    return channel->client->facts[node].base + offset;
+}
+
+/** End an operation in shared memory: it is done when UCX returns, and when it is not, in a moment that needs no peer. */
+static void end_in_shared_memory(dmg_ucx_channel *channel, void *request, dmg_completion *completion, uint16_t node)
+{
+    ucs_status_t status = UCS_PTR_STATUS(request);
+    if (UCS_PTR_IS_PTR(request)) {
+        do {
+            ucp_worker_progress(channel->data_worker);
+            status = ucp_request_check_status(request);
+        } while (status == UCS_INPROGRESS);
+        ucp_request_free(request);
+    }
+    dmg_completion_end(completion, status == UCS_OK ? DMG_OK : DMG_ERR_PEER, node);
+}
+
+static void on_one_sided_done(void *request, ucs_status_t status, void *argument)
+{
+    dmg_ucx_operation *operation = argument;
+    dmg_ucx_channel *channel = operation->channel;
+    channel->links[operation->node].one_sided--;
+    operation->is_held_by_ucx = false;
+    if (status != UCS_OK) {
+        operation->status = DMG_ERR_PEER;
+    }
+    if (operation->is_ended || operation->kind == DMG_UCX_READ) {
+        end_operation(channel, operation, operation->status);
+    }
+    ucp_request_free(request);
+}
+
+/** Post a get or put on the network card. */
+static void post_to_nic(dmg_ucx_channel *channel, dmg_ucx_operation *operation)
+{
+    dmg_ucx_link *link = &channel->links[operation->node];
+    uint64_t remote = remote_address(channel, operation->node, operation->offset);
+    ucp_request_param_t parameters = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send = on_one_sided_done,
+        .user_data = operation,
+    };
+    void *request =
+        operation->kind == DMG_UCX_READ
+            ? ucp_get_nbx(link->data_endpoint, operation->local, operation->bytes, remote, link->key, &parameters)
+            : ucp_put_nbx(link->data_endpoint, operation->local, operation->bytes, remote, link->key, &parameters);
+    if (UCS_PTR_IS_ERR(request)) {
+        link->broken = "broke the one-sided lane";
+        end_operation(channel, operation, DMG_ERR_PEER);
+        return;
+    }
+    if (request != NULL) {
+        operation->is_held_by_ucx = true;
+        link->one_sided++;
+    } else if (operation->kind == DMG_UCX_READ) {
+        end_operation(channel, operation, DMG_OK);
+    }
+    if (operation->kind == DMG_UCX_WRITE) {
+        list_append(channel, &link->unflushed, (uint32_t)(operation - channel->operations));
+    }
+}
+
+static void end_flushed(dmg_ucx_link *link, ucs_status_t status)
+{
+    dmg_ucx_channel *channel = link->channel;
+    while (link->flushing.first != DMG_UCX_NO_SLOT) {
+        dmg_ucx_operation *operation = &channel->operations[link->flushing.first];
+        list_pop(channel, &link->flushing);
+        end_operation(channel, operation, status == UCS_OK ? operation->status : DMG_ERR_PEER);
+    }
+}
+
+static void on_flushed(void *request, ucs_status_t status, void *argument)
+{
+    dmg_ucx_link *link = argument;
+    link->flush_request = NULL;
+    end_flushed(link, status);
+    ucp_request_free(request);
+}
+
+/** Ask for the remote completion of the writes so far, one flush at a time. */
+static void flush_writes(dmg_ucx_link *link)
+{
+    if (link->unflushed.first == DMG_UCX_NO_SLOT || link->flush_request != NULL || link->is_failed) {
+        return;
+    }
+    link->flushing = link->unflushed;
+    link->unflushed.first = DMG_UCX_NO_SLOT;
+    ucp_request_param_t parameters = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send = on_flushed,
+        .user_data = link,
+    };
+    void *request = ucp_ep_flush_nbx(link->data_endpoint, &parameters);
+    if (UCS_PTR_IS_PTR(request)) {
+        link->flush_request = request;
+        return;
+    }
+    if (UCS_PTR_IS_ERR(request)) {
+        link->broken = "broke the one-sided lane";
+    }
+    end_flushed(link, UCS_PTR_STATUS(request));
+}
+
+/* ---- posting ---- */
+
+static void post_span(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node, uint64_t offset, void *local,
+                      uint64_t bytes, dmg_completion *completion)
+{
+    dmg_ucx_link *link = &channel->links[node];
+    if (is_one_sided(channel, node) && channel->client->data == DMG_UCX_DATA_SHARED_MEMORY && !link->is_failed) {
+        uint64_t remote = remote_address(channel, node, offset);
+        const ucp_request_param_t parameters = {.op_attr_mask = 0};
+        void *request = kind == DMG_UCX_READ
+                            ? ucp_get_nbx(link->data_endpoint, local, bytes, remote, link->key, &parameters)
+                            : ucp_put_nbx(link->data_endpoint, local, bytes, remote, link->key, &parameters);
+        end_in_shared_memory(channel, request, completion, node);
+        return;
+    }
+    dmg_ucx_operation *operation = take_operation(channel, kind, node, completion);
+    if (operation == NULL) {
+        return;
+    }
+    operation->offset = offset;
+    operation->local = local;
+    operation->bytes = bytes;
+    if (is_one_sided(channel, node)) {
+        post_to_nic(channel, operation);
+        return;
+    }
+    operation->pieces = (uint32_t)((bytes + DMG_UCX_PIECE_BYTES - 1) / DMG_UCX_PIECE_BYTES);
+    enqueue(channel, operation);
+}
+
+void dmg_ucx_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+                       dmg_completion *completion)
+{
+    post_span(implementation, DMG_UCX_READ, node, offset, to, bytes, completion);
+}
+
+void dmg_ucx_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+                        dmg_completion *completion)
+{
+    post_span(implementation, DMG_UCX_WRITE, node, offset, (void *)(uintptr_t)from, bytes, completion);
+}
+
+/** `operands`: CAS {expected, desired}, FAA {addend}. */
+static void post_atomic(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node, uint64_t offset,
+                        const uint64_t operands[2], uint64_t *before, dmg_completion *completion)
+{
+    dmg_ucx_link *link = &channel->links[node];
+    if (channel->client->has_one_sided_atomics && !link->is_failed) {
+        /* UCP takes a swap's new value from where the old one will be. */
+        *before = operands[1];
+        ucp_request_param_t parameters = {
+            .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER,
+            .datatype = ucp_dt_make_contig(8),
+            .reply_buffer = before,
+        };
+        void *request =
+            ucp_atomic_op_nbx(link->data_endpoint, kind == DMG_UCX_CAS ? UCP_ATOMIC_OP_CSWAP : UCP_ATOMIC_OP_ADD,
+                              operands, 1, remote_address(channel, node, offset), link->key, &parameters);
+        end_in_shared_memory(channel, request, completion, node);
+        return;
+    }
+    dmg_ucx_operation *operation = take_operation(channel, kind, node, completion);
+    if (operation == NULL) {
+        return;
+    }
+    operation->offset = offset;
+    operation->local = before;
+    operation->operands[0] = operands[0];
+    operation->operands[1] = operands[1];
+    operation->bytes = kind == DMG_UCX_CAS ? 16 : 8;
+    enqueue(channel, operation);
+}
+
+void dmg_ucx_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+                        uint64_t *observed, dmg_completion *completion)
+{
+    const uint64_t operands[2] = {expected, desired};
+    post_atomic(implementation, DMG_UCX_CAS, node, offset, operands, observed, completion);
+}
+
+void dmg_ucx_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+                        dmg_completion *completion)
+{
+    const uint64_t operands[2] = {addend, 0};
+    post_atomic(implementation, DMG_UCX_FAA, node, offset, operands, before, completion);
+}
+
+void dmg_ucx_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                       dmg_call *call, dmg_completion *completion)
+{
+    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_link *link = &channel->links[node];
+    dmg_ucx_operation *operation = take_operation(channel, DMG_UCX_CALL, node, completion);
+    if (operation == NULL) {
+        return;
+    }
+    operation->offset = type;
+    operation->bytes = bytes;
+    operation->call = call;
+    operation->is_by_message = true;
+    channel->by_message++;
+    if (link->queue.first == DMG_UCX_NO_SLOT && pack_piece(link, operation, payload)) {
+        return;
+    }
+    /* It has to wait for its turn, so keep what the caller may change. */
+    operation->local = malloc(bytes != 0 ? bytes : 1);
+    if (operation->local == NULL) {
+        end_operation(channel, operation, DMG_ERR_MEMORY);
+        return;
+    }
+    if (bytes != 0) {
+        memcpy(operation->local, payload, bytes);
+    }
+    list_append(channel, &link->queue, (uint32_t)(operation - channel->operations));
+}
+
+/* ---- progress ---- */
+
+/** Hand to UCX what has gathered; with many frames waiting already it is better to gather more. */
+static void drive(dmg_ucx_channel *channel)
+{
+    for (uint32_t i = 0; i < channel->node_count; i++) {
+        dmg_ucx_link *link = &channel->links[i];
+        if (link->is_failed) {
+            continue;
+        }
+        pump(link);
+        if (link->filling != NULL && link->frames_in_flight < DMG_UCX_FRAMES_EAGER) {
+            send_filling(link);
+        }
+        flush_writes(link);
+    }
+}
+
+void dmg_ucx_ring(void *implementation)
+{
+    dmg_ucx_channel *channel = implementation;
+    if (channel->by_message != 0 || channel->data_event >= 0) {
+        drive(channel);
+    }
+}
+
+void dmg_ucx_poll(void *implementation)
+{
+    dmg_ucx_channel *channel = implementation;
+    if (channel->by_message == 0 && channel->data_event < 0 && ++channel->idle_polls % IDLE_POLLS != 0) {
+        return;
+    }
+    drive(channel);
+    ucp_worker_progress(channel->worker);
+    if (channel->data_event >= 0) {
+        ucp_worker_progress(channel->data_worker);
+    }
+    for (uint32_t i = 0; i < channel->node_count; i++) {
+        dmg_ucx_link *link = &channel->links[i];
+        if (link->broken != NULL && !link->is_failed) {
+            dmg_client_mark_dead(channel->client->client, (uint16_t)i, link->broken);
+        }
+    }
+    drive(channel);
+}
+
+void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns)
+{
+    dmg_ucx_channel *channel = implementation;
+    drive(channel);
+    if (ucp_worker_arm(channel->worker) != UCS_OK ||
+        (channel->data_event >= 0 && ucp_worker_arm(channel->data_worker) != UCS_OK)) {
+        channel->idle_polls = IDLE_POLLS - 1;
+        return;
+    }
+    struct pollfd events[2] = {
+        {.fd = channel->event, .events = POLLIN},
+        {.fd = channel->data_event, .events = POLLIN},
+    };
+    struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000),
+        .tv_nsec = (long)(timeout_ns % 1000000000),
+    };
+    ppoll(events, 2, &timeout, NULL);
+    /* Whoever polls next wants to know what woke us. */
+    channel->idle_polls = IDLE_POLLS - 1;
+}
+
+void dmg_ucx_fail_node(void *implementation, uint16_t node)
+{
+    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_link *link = &channel->links[node];
+    if (link->is_failed) {
+        return;
+    }
+    link->is_failed = true;
+    ucp_request_param_t parameters = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    if (link->endpoint != NULL) {
+        void *request = ucp_ep_close_nbx(link->endpoint, &parameters);
+        link->close_request = UCS_PTR_IS_PTR(request) ? request : NULL;
+        link->endpoint = NULL;
+    }
+    if (link->one_sided != 0) {
+        /* UCX may write into buffers until it has cancelled its operations, so it gets a moment to do that. */
+        dmg_ucx_close_now(channel->data_worker, link->data_endpoint, UCP_EP_CLOSE_FLAG_FORCE, CANCEL_NS);
+        link->data_endpoint = NULL;
+    }
+    dmg_ucx_end_all(channel, node, DMG_ERR_PEER);
+}

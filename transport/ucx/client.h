@@ -1,0 +1,145 @@
+/**
+ * @file client.h
+ * The compute node's end, shared by client.c (opening and closing) and channel.c (operations).
+ */
+#ifndef DMG_TRANSPORT_UCX_CLIENT_H
+#define DMG_TRANSPORT_UCX_CLIENT_H
+
+#include "transport/ucx/ucx.h"
+
+/** What every channel of a client knows of a server; read-only once the client is open. */
+typedef struct dmg_ucx_facts {
+    struct sockaddr_storage address;
+    socklen_t address_bytes;
+    char address_text[DMG_ADDRESS_STRING_BYTES];
+    uint64_t epoch; /**< another one after a restart */
+    uint64_t segment_bytes;
+    uint64_t base;
+    char data[32];
+    uint8_t *data_address; /**< the server's data worker and the segment's key, or NULL */
+    uint8_t *data_key;
+    bool is_one_sided; /**< this client uses the lane */
+} dmg_ucx_facts;
+
+typedef struct dmg_ucx_channel dmg_ucx_channel;
+
+typedef struct dmg_ucx_client {
+    dmg_client *client;
+    dmg_ucx_settings settings;
+    dmg_node *nodes;
+    uint32_t node_count;
+    uint64_t peer_timeout_ns;
+    uint8_t token[DMG_TOKEN_BYTES];
+    ucp_context_h message_context;
+    ucp_context_h data_context;
+    dmg_ucx_data data;          /**< SHARED_MEMORY, NIC, or MESSAGE */
+    bool has_one_sided_atomics; /**< on every node: executors are never mixed */
+    dmg_ucx_facts *facts;
+    /** The channel that client_open said hello with: the first channel that is opened, so that the client never has none. */
+    _Atomic(dmg_ucx_channel *) first_channel;
+} dmg_ucx_client;
+
+#define DMG_UCX_NO_SLOT UINT32_MAX
+
+/** An operation that has been posted and has not ended; its place in the table is part of its id on the wire. */
+typedef struct dmg_ucx_operation {
+    uint16_t kind; /**< dmg_ucx_kind, 0 when the place is free */
+    uint16_t node;
+    uint16_t generation;
+    bool is_by_message;
+    bool is_held_by_ucx; /**< a one-sided operation that UCX has not let go of */
+    bool is_ended;       /**< its completion was told, though UCX holds it still */
+    dmg_status status;
+    uint32_t next; /**< free list, or the queue of its node */
+    uint32_t pieces_sent;
+    uint32_t pieces_answered;
+    uint32_t pieces;
+    uint64_t bytes;
+    uint64_t offset; /**< CALL: the type */
+    void *local;     /**< where to or from; a copied payload of a CALL that had to queue */
+    uint64_t operands[2];
+    dmg_call *call;
+    dmg_completion *completion;
+    dmg_ucx_channel *channel;
+} dmg_ucx_operation;
+
+typedef struct dmg_ucx_list {
+    uint32_t first;
+    uint32_t last;
+} dmg_ucx_list;
+
+/** A channel's connection to one server. */
+typedef struct dmg_ucx_link {
+    dmg_ucx_channel *channel;
+    ucp_ep_h endpoint;
+    ucp_ep_h data_endpoint;
+    ucp_rkey_h key;
+    uint32_t server_channel;
+    bool is_welcomed;
+    bool has_farewell;
+    bool is_failed;     /**< nothing goes to it any more */
+    const char *broken; /**< set by callbacks, acted on by the loop */
+    dmg_status refused; /**< the server's answer to the hello */
+    char sentence[160];
+    dmg_ucx_frame *filling;
+    uint32_t frames_in_flight;
+    uint64_t window_bytes;  /**< in flight, requests and answers */
+    dmg_ucx_list queue;     /**< by-message operations that have not been put into a frame as a whole */
+    uint32_t one_sided;     /**< operations that UCX holds */
+    dmg_ucx_list unflushed; /**< writes whose remote completion nobody has asked for */
+    dmg_ucx_list flushing;
+    void *flush_request;
+    void *close_request;
+} dmg_ucx_link;
+
+#define DMG_UCX_OPERATIONS_MAX 4096
+
+struct dmg_ucx_channel {
+    dmg_ucx_client *client;
+    ucp_worker_h worker;
+    int event;
+    ucp_worker_h data_worker;
+    int data_event; /**< -1 when operations are complete when posted */
+    dmg_ucx_link *links;
+    uint32_t node_count;
+    dmg_ucx_operation *operations;
+    uint32_t free_operation;
+    uint32_t by_message; /**< operations in flight that need the message worker */
+    uint32_t idle_polls;
+    dmg_ucx_frames frames;
+};
+
+/* ---- client.c ---- */
+
+dmg_status dmg_ucx_client_open(dmg_client *client, const dmg_client_options *options,
+                               const dmg_transport_parameters *parameters, dmg_node *nodes,
+                               dmg_capabilities *capabilities, void **implementation);
+void dmg_ucx_client_close(void *implementation);
+dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
+void dmg_ucx_channel_close(void *implementation);
+
+/* ---- channel.c ---- */
+
+/** Hand a frame to UCX; it goes back to the channel's free frames. */
+void dmg_ucx_link_send(dmg_ucx_link *link, unsigned id, dmg_ucx_frame *frame);
+/** End every operation to the node, or to all nodes. */
+void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status);
+ucs_status_t dmg_ucx_on_answers(void *argument, const void *header, size_t header_bytes, void *data, size_t bytes,
+                                const ucp_am_recv_param_t *from);
+
+void dmg_ucx_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+                       dmg_completion *completion);
+void dmg_ucx_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+                        dmg_completion *completion);
+void dmg_ucx_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+                        uint64_t *observed, dmg_completion *completion);
+void dmg_ucx_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+                        dmg_completion *completion);
+void dmg_ucx_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                       dmg_call *call, dmg_completion *completion);
+void dmg_ucx_ring(void *implementation);
+void dmg_ucx_poll(void *implementation);
+void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns);
+void dmg_ucx_fail_node(void *implementation, uint16_t node);
+
+#endif

@@ -1,0 +1,190 @@
+/**
+ * @file library.c
+ * UCX as this backend wants it: its process-wide settings, contexts, workers, and frames to send.
+ *
+ * Every decision is made through UCX's configuration interface, a context at a time, never through the environment. UCX reads the
+ * user's own UCX_ variables first; what the transport string says, and what safety needs, is set on top.
+ */
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "transport/ucx/ucx.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/debug.h>
+#include <ucs/debug/log_def.h>
+
+/** UCX prints to stdout by itself; a library must not. Its warnings mostly tell of dead peers, which we report in our own words. */
+static ucs_log_func_rc_t forward_log(const char *file, unsigned line, const char *function, ucs_log_level_t level,
+                                     const ucs_log_component_config_t *component, const char *format, va_list arguments)
+{
+    (void)file, (void)line, (void)component;
+    char text[400];
+    vsnprintf(text, sizeof(text), format, arguments);
+    dmg_log(level <= UCS_LOG_LEVEL_ERROR ? DMG_LOG_INFO : DMG_LOG_DEBUG, "ucx", "function=%s text=\"%s\"", function,
+            text);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+static void prepare_once(void)
+{
+    /* UCX's constructor has put handlers on these signals when it was loaded, unless the user's environment said no. */
+    if (ucs_global_opts.handle_errors != 0) {
+        static const int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE};
+        for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+            ucs_debug_disable_signal(signals[i]);
+        }
+        ucs_global_opts_set_value("HANDLE_ERRORS", "none");
+    }
+    ucs_global_opts_set_value("WARN_UNUSED_ENV_VARS", "n");
+    ucs_log_push_handler(forward_log);
+}
+
+void dmg_ucx_library_prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_once);
+}
+
+typedef struct option {
+    const char *name;
+    const char *value;
+} option;
+
+static dmg_status open_context(const option *options, size_t option_count, uint64_t features, const char *transports,
+                               const char *devices, ucp_context_h *context)
+{
+    dmg_ucx_library_prepare();
+    ucp_config_t *config;
+    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return dmg_error(DMG_ERR_UNSUPPORTED, "reading UCX's configuration: %s: check the UCX_ environment variables",
+                         ucs_status_string(status));
+    }
+    for (size_t i = 0; i < option_count && status == UCS_OK; i++) {
+        status = ucp_config_modify(config, options[i].name, options[i].value);
+    }
+    if (status == UCS_OK) {
+        status = ucp_config_modify(config, "TLS", transports);
+    }
+    if (status == UCS_OK && devices[0] != '\0') {
+        status = ucp_config_modify(config, "NET_DEVICES", devices);
+    }
+    if (status == UCS_OK) {
+        ucp_params_t parameters = {
+            .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME,
+            .features = features,
+            .mt_workers_shared = 1,
+            .name = "dmgraph",
+        };
+        status = ucp_init(&parameters, config, context);
+    }
+    ucp_config_release(config);
+    if (status != UCS_OK) {
+        return dmg_error(DMG_ERR_UNSUPPORTED,
+                         "opening UCX with the transports %s on %s: %s: `ucx_info -d` lists what this machine has",
+                         transports, devices[0] ? devices : "every device", ucs_status_string(status));
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_ucx_message_context(const char *transports, const char *devices, ucp_context_h *context)
+{
+    static const option options[] = {
+        /* A frame is one segment, so UCX never gathers the fragments of a peer. */
+        {"TCP_TX_SEG_SIZE", "32k"},
+        {"TCP_RX_SEG_SIZE", "64k"},
+    };
+    return open_context(options, sizeof(options) / sizeof(options[0]), UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports,
+                        devices, context);
+}
+
+dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp_context_h *context)
+{
+    if (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) {
+        /* Only memory of the transport's own has a one-sided key: rather fail than get other memory. */
+        char allocator[64];
+        snprintf(allocator, sizeof(allocator), "md:%.48s", transports);
+        const option options[] = {{"ALLOC_PRIO", allocator}};
+        return open_context(options, 1, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
+    }
+    static const option options[] = {
+        /* soft-RoCE takes UCX's default of 7 retries as "for ever", and a dead peer would never be reported. */
+        {"RC_VERBS_RETRY_COUNT", "4"},
+        /* soft-RoCE leaves a field of UD packets zero that UCX would check (openucx pull request 10209). */
+        {"UD_VERBS_ETH_DGID_CHECK", "n"},
+    };
+    return open_context(options, sizeof(options) / sizeof(options[0]), UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, transports,
+                        devices, context);
+}
+
+dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker)
+{
+    /* A request that a dead peer left behind is ours to forget, not UCX's to complain about. */
+    ucp_worker_params_t parameters = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+        .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
+    };
+    ucs_status_t status = ucp_worker_create(context, &parameters, worker);
+    if (status != UCS_OK) {
+        return dmg_error(DMG_ERR_UNSUPPORTED, "creating a UCX worker: %s: is the limit of open files reached?",
+                         ucs_status_string(status));
+    }
+    return DMG_OK;
+}
+
+void dmg_ucx_close_now(ucp_worker_h worker, ucp_ep_h endpoint, unsigned flags, uint64_t limit_ns)
+{
+    ucp_request_param_t parameters = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
+    void *request = ucp_ep_close_nbx(endpoint, &parameters);
+    if (!UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    uint64_t end_ns = dmg_now_ns() + limit_ns;
+    dmg_backoff backoff = {0};
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && dmg_now_ns() < end_ns) {
+        if (ucp_worker_progress(worker) == 0) {
+            dmg_backoff_wait(&backoff);
+        }
+    }
+    ucp_request_free(request);
+}
+
+dmg_ucx_frame *dmg_ucx_frame_take(dmg_ucx_frames *frames)
+{
+    dmg_ucx_frame *frame = frames->free;
+    if (frame != NULL) {
+        frames->free = frame->next;
+    } else {
+        frame = aligned_alloc(64, (sizeof(*frame) + 63) & ~(size_t)63);
+        if (frame == NULL) {
+            return NULL;
+        }
+    }
+    frame->next = NULL;
+    frame->owner = NULL;
+    frame->header = (dmg_ucx_header){.magic = DMG_UCX_MAGIC};
+    return frame;
+}
+
+void dmg_ucx_frame_give(dmg_ucx_frames *frames, dmg_ucx_frame *frame)
+{
+    frame->next = frames->free;
+    frames->free = frame;
+}
+
+void dmg_ucx_frames_clear(dmg_ucx_frames *frames)
+{
+    while (frames->free != NULL) {
+        dmg_ucx_frame *frame = frames->free;
+        frames->free = frame->next;
+        free(frame);
+    }
+}

@@ -1,0 +1,221 @@
+/**
+ * @file settings.c
+ * The parameters of a "ucx:..." transport string, and addresses.
+ */
+#include "core/base/error.h"
+#include "transport/ucx/ucx.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (strcmp(word, *words) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names as UCX_TLS takes them. */
+static const char *const network_transports[] = {"tcp",     "ib",   "rc",      "rc_v", "rc_x",     "rc_verbs",
+                                                 "rc_mlx5", "ud",   "ud_v",    "ud_x", "ud_verbs", "ud_mlx5",
+                                                 "dc",      "dc_x", "dc_mlx5", NULL};
+static const char *const shared_memory_transports[] = {"posix",    "sysv", "shm",  "sm",    "mm",  "self",
+                                                       "loopback", "cma",  "knem", "xpmem", "all", NULL};
+static const char *const one_sided_network_transports[] = {"rc", "rc_v", "rc_x",    "rc_verbs", "rc_mlx5",
+                                                           "dc", "dc_x", "dc_mlx5", NULL};
+
+/** Call `check` with each word of a list; lists in a transport string are joined by '+', since ',' parts its parameters. */
+static dmg_status for_each_word(const char *list, dmg_status (*check)(const char *word))
+{
+    char copy[96];
+    snprintf(copy, sizeof(copy), "%s", list);
+    char *rest = NULL;
+    dmg_status status = copy[0] == '\0' ? check("") : DMG_OK;
+    for (char *word = strtok_r(copy, ",", &rest); word != NULL && status == DMG_OK; word = strtok_r(NULL, ",", &rest)) {
+        status = check(word);
+    }
+    return status;
+}
+
+static dmg_status check_message_transport(const char *word)
+{
+    if (is_one_of(word, shared_memory_transports)) {
+        return dmg_error(
+            DMG_ERR_UNSUPPORTED,
+            "messages=%s: messages never go through UCX's shared-memory rings, since a sender that is killed can "
+            "wedge them for everybody: use messages=tcp, and data=posix for one-sided data in shared memory",
+            word);
+    }
+    if (!is_one_of(word, network_transports)) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "messages=%s: not a network transport of UCX: use tcp, rc_verbs, ud_verbs, rc_mlx5, "
+                         "ud_mlx5 or dc_mlx5, several joined by +",
+                         word);
+    }
+    return DMG_OK;
+}
+
+dmg_ucx_data dmg_ucx_data_kind(const char *transports)
+{
+    if (strcmp(transports, "posix") == 0 || strcmp(transports, "sysv") == 0) {
+        return DMG_UCX_DATA_SHARED_MEMORY;
+    }
+    char first[32];
+    snprintf(first, sizeof(first), "%.*s", (int)strcspn(transports, ","), transports);
+    return is_one_of(first, one_sided_network_transports) ? DMG_UCX_DATA_NIC : DMG_UCX_DATA_AUTO;
+}
+
+/** rc endpoints between workers are wired up over ud: name it, as help only, when the user named rc alone. */
+static void add_auxiliary_transport(char *transports, size_t capacity)
+{
+    static const char *const pairs[][2] = {{"rc_verbs", "rc_verbs,ud_verbs:aux"},
+                                           {"rc_v", "rc_v,ud_v:aux"},
+                                           {"rc_mlx5", "rc_mlx5,ud_mlx5:aux"},
+                                           {"rc_x", "rc_x,ud_x:aux"},
+                                           {"rc", "rc,ud:aux"}};
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        if (strcmp(transports, pairs[i][0]) == 0) {
+            snprintf(transports, capacity, "%s", pairs[i][1]);
+            return;
+        }
+    }
+}
+
+static void copy_list(char *to, size_t capacity, const char *from)
+{
+    snprintf(to, capacity, "%s", from);
+    for (char *at = to; *at != '\0'; at++) {
+        if (*at == '+') {
+            *at = ',';
+        }
+    }
+}
+
+dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
+{
+    memset(settings, 0, sizeof(*settings));
+    copy_list(settings->messages, sizeof(settings->messages),
+              dmg_transport_parameter_get(parameters, "messages", "tcp"));
+    dmg_status status = for_each_word(settings->messages, check_message_transport);
+    if (status != DMG_OK) {
+        return status;
+    }
+    copy_list(settings->device, sizeof(settings->device), dmg_transport_parameter_get(parameters, "device", ""));
+
+    const char *data = dmg_transport_parameter_get(parameters, "data", "auto");
+    if (strcmp(data, "auto") == 0) {
+        settings->data = DMG_UCX_DATA_AUTO;
+    } else if (strcmp(data, "message") == 0) {
+        settings->data = DMG_UCX_DATA_MESSAGE;
+    } else {
+        copy_list(settings->data_transports, sizeof(settings->data_transports), data);
+        settings->data = dmg_ucx_data_kind(settings->data_transports);
+        if (settings->data == DMG_UCX_DATA_AUTO) {
+            return dmg_error(
+                is_one_of(data, network_transports) ? DMG_ERR_UNSUPPORTED : DMG_ERR_ARGUMENT,
+                "data=%s: no UCX transport with one-sided reads and writes: use auto, message, posix, sysv, "
+                "rc_verbs, rc_mlx5 or dc_mlx5",
+                data);
+        }
+        add_auxiliary_transport(settings->data_transports, sizeof(settings->data_transports));
+        if (strlen(settings->data_transports) >= sizeof(((dmg_ucx_welcome *)0)->data)) {
+            return dmg_error(DMG_ERR_ARGUMENT, "data=%s: too long a list of transports", data);
+        }
+    }
+
+    const char *port = dmg_transport_parameter_get(parameters, "port", "0");
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(port, &end, 10);
+    if (errno != 0 || end == port || *end != '\0' || port[0] == '-' || value > 65535) {
+        return dmg_error(DMG_ERR_ARGUMENT, "port=%s: expected a number from 0 to 65535", port);
+    }
+    settings->port = (uint16_t)value;
+    return DMG_OK;
+}
+
+dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
+                           socklen_t *address_bytes)
+{
+    char host[DMG_ADDRESS_STRING_BYTES];
+    char port[16];
+    const char *port_text = NULL;
+    size_t host_bytes = strlen(text);
+    const char *host_text = text;
+    const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+    if (bracket != NULL) {
+        host_text = text + 1;
+        host_bytes = (size_t)(bracket - host_text);
+        port_text = bracket[1] == ':' ? bracket + 2 : NULL;
+    } else if (strchr(text, ':') != NULL && strchr(text, ':') == strrchr(text, ':')) {
+        host_bytes = (size_t)(strchr(text, ':') - text);
+        port_text = strchr(text, ':') + 1;
+    }
+    if (host_bytes == 0 || host_bytes >= sizeof(host) || (port_text != NULL && strlen(port_text) >= sizeof(port))) {
+        return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": expected HOST or HOST:PORT", text);
+    }
+    memcpy(host, host_text, host_bytes);
+    host[host_bytes] = '\0';
+    if (port_text != NULL) {
+        snprintf(port, sizeof(port), "%s", port_text);
+    } else {
+        snprintf(port, sizeof(port), "%u", default_port);
+    }
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int code = getaddrinfo(host, port, &hints, &found);
+    if (code != 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": %s: expected HOST or HOST:PORT", text, gai_strerror(code));
+    }
+    memset(address, 0, sizeof(*address));
+    memcpy(address, found->ai_addr, found->ai_addrlen);
+    *address_bytes = found->ai_addrlen;
+    freeaddrinfo(found);
+    return DMG_OK;
+}
+
+static bool is_same_host(const struct sockaddr *a, const struct sockaddr_storage *b)
+{
+    if (a == NULL || a->sa_family != b->ss_family) {
+        return false;
+    }
+    if (a->sa_family == AF_INET) {
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    }
+    return a->sa_family == AF_INET6 &&
+           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
+}
+
+bool dmg_ucx_is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET) {
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    }
+    return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes)
+{
+    name[0] = '\0';
+    struct ifaddrs *interfaces;
+    if (getifaddrs(&interfaces) != 0) {
+        return;
+    }
+    bool is_loopback = dmg_ucx_is_loopback(address);
+    for (struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
+        if (is_same_host(at->ifa_addr, address) || (is_loopback && (at->ifa_flags & IFF_LOOPBACK))) {
+            snprintf(name, name_bytes, "%s", at->ifa_name);
+            break;
+        }
+    }
+    freeifaddrs(interfaces);
+}

@@ -1,0 +1,123 @@
+/**
+ * @file ucx.h
+ * What the files of the UCX backend share: settings, contexts, frames, the segment (notes on UCX's behaviour stand where they
+ * matter). The backend as a whole is described in backend.c.
+ */
+#ifndef DMG_TRANSPORT_UCX_UCX_H
+#define DMG_TRANSPORT_UCX_UCX_H
+
+#include "transport/backend.h"
+#include "transport/ucx/wire.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <ucp/api/ucp.h>
+
+/* ---- settings: the transport string's parameters, checked ---- */
+
+typedef enum dmg_ucx_data {
+    DMG_UCX_DATA_AUTO,
+    DMG_UCX_DATA_MESSAGE,       /**< by message to the memory node */
+    DMG_UCX_DATA_SHARED_MEMORY, /**< one-sided, done by the caller's CPU, complete when posted */
+    DMG_UCX_DATA_NIC,           /**< one-sided, done by the network card */
+} dmg_ucx_data;
+
+typedef struct dmg_ucx_settings {
+    char messages[96]; /**< UCX transports for messages, separated by commas */
+    dmg_ucx_data data;
+    char data_transports[96]; /**< UCX transports of the one-sided lane; "" with AUTO and MESSAGE */
+    char device[96];          /**< UCX network devices, or "" */
+    uint16_t port;            /**< 0: any */
+} dmg_ucx_settings;
+
+/** Check the parameters. DMG_ERR_ARGUMENT or DMG_ERR_UNSUPPORTED with the reason. */
+dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings);
+/** What a list of UCX transports for data can do, or DMG_UCX_DATA_AUTO when it has no one-sided lane. */
+dmg_ucx_data dmg_ucx_data_kind(const char *transports);
+/** Take "HOST:PORT", "HOST" or "[HOST]:PORT" apart and resolve the host. */
+dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
+                           socklen_t *address_bytes);
+/** Name of the network interface that has this address, or "" for a wildcard or an address of another machine. */
+void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes);
+bool dmg_ucx_is_loopback(const struct sockaddr_storage *address);
+
+/* ---- the library and its contexts ---- */
+
+/** Settings of UCX that are one a process: no signal handlers, its log lines go to dmg_log. Idempotent, thread-safe. */
+void dmg_ucx_library_prepare(void);
+/** A context for messages over these transports and, when not "", only these devices. */
+dmg_status dmg_ucx_message_context(const char *transports, const char *devices, ucp_context_h *context);
+/** A context for one-sided operations. */
+dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp_context_h *context);
+/** A worker that one thread at a time uses. */
+dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker);
+/** Close an endpoint at once, and wait at most `limit_ns` for UCX to be done with it. */
+void dmg_ucx_close_now(ucp_worker_h worker, ucp_ep_h endpoint, unsigned flags, uint64_t limit_ns);
+
+/* ---- frames: buffers of records on their way out ---- */
+
+typedef struct dmg_ucx_frame {
+    struct dmg_ucx_frame *next;
+    void *owner; /**< whose count of frames in flight this is in */
+    dmg_ucx_header header;
+    uint8_t payload[DMG_UCX_FRAME_BYTES] __attribute__((aligned(16)));
+} dmg_ucx_frame;
+
+/** Frames that are free; one owner thread. */
+typedef struct dmg_ucx_frames {
+    dmg_ucx_frame *free;
+} dmg_ucx_frames;
+
+/** An empty frame, or NULL when the machine has no memory. */
+dmg_ucx_frame *dmg_ucx_frame_take(dmg_ucx_frames *frames);
+void dmg_ucx_frame_give(dmg_ucx_frames *frames, dmg_ucx_frame *frame);
+void dmg_ucx_frames_clear(dmg_ucx_frames *frames);
+
+/** Space for `bytes` more (padded) at the frame's end, counted as one record, or NULL when it is full. */
+static inline uint8_t *dmg_ucx_frame_reserve(dmg_ucx_frame *frame, uint64_t bytes)
+{
+    if (bytes > DMG_UCX_FRAME_BYTES - frame->header.bytes) {
+        return NULL;
+    }
+    uint8_t *at = frame->payload + frame->header.bytes;
+    frame->header.bytes += (uint32_t)bytes;
+    frame->header.count++;
+    return at;
+}
+
+/* ---- the segment ---- */
+
+typedef struct dmg_ucx_segment {
+    uint8_t *start;
+    uint64_t bytes;
+    ucp_context_h context; /**< that the memory is registered with, or NULL */
+    ucp_mem_h handle;
+    void *mapping; /**< private memory, when there is no context */
+    uint64_t mapping_bytes;
+} dmg_ucx_segment;
+
+/** Memory that UCX allocates so that it has one-sided lanes (context not NULL), or private memory for service by message. */
+dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_context_h context, const char *transports,
+                                  dmg_ucx_segment *segment);
+void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
+
+/* ---- server.c ---- */
+
+dmg_status dmg_ucx_server_create(dmg_server *server, const dmg_server_options *options,
+                                 const dmg_transport_parameters *parameters, void **implementation);
+void dmg_ucx_server_destroy(void *implementation);
+const char *dmg_ucx_server_address(void *implementation);
+void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes);
+uint32_t dmg_ucx_server_progress(void *implementation);
+void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns);
+void dmg_ucx_server_wake(void *implementation);
+void dmg_ucx_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+                          size_t bytes);
+
+/* ---- describe.c ---- */
+
+dmg_status dmg_ucx_describe(dmg_transport_info *infos, size_t capacity, size_t *count);
+/** True when this machine has an RDMA device that UCX can use. */
+bool dmg_ucx_has_rdma_device(void);
+
+#endif
