@@ -10,8 +10,6 @@
 
 #define INFOS_PER_BACKEND_MAX 64
 
-extern const dmg_backend dmg_backend_ucx __attribute__((weak)); /* until it is complete */
-
 static const dmg_backend *const backends[] = {&dmg_backend_cxl_shm, &dmg_backend_ucx};
 #define BACKEND_COUNT (sizeof backends / sizeof backends[0])
 
@@ -82,7 +80,7 @@ static dmg_status parse_parameter(const char *transport, const dmg_backend *back
 static const dmg_backend *find_backend(const char *name, size_t length)
 {
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
-        if (backends[i] && strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0) {
+        if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0) {
             return backends[i];
         }
     }
@@ -100,7 +98,7 @@ dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backen
     if (!*backend) {
         char known[128] = "";
         for (size_t i = 0; i < BACKEND_COUNT; i++) {
-            append(known, sizeof known, backends[i] ? backends[i]->name : "");
+            append(known, sizeof known, backends[i]->name);
         }
         return dmg_error(DMG_ERR_ARGUMENT, "transport '%s': no such backend; there are: %s", transport, known);
     }
@@ -125,7 +123,7 @@ dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count)
     if (!*infos) {
         return dmg_error(DMG_ERR_MEMORY, "describing the transports: out of memory");
     }
-    for (size_t i = 0; i < BACKEND_COUNT && backends[i]; i++) {
+    for (size_t i = 0; i < BACKEND_COUNT; i++) {
         size_t described = 0;
         dmg_status status = backends[i]->describe(*infos + *count, INFOS_PER_BACKEND_MAX, &described);
         if (status != DMG_OK) {

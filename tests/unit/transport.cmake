@@ -1,0 +1,3 @@
+dmg_unit_test(transport LINK dmg-transport)
+target_sources(unit-transport PRIVATE unit/transport_processes.c unit/transport_faults.c)
+set_tests_properties(unit.transport PROPERTIES TIMEOUT 900)

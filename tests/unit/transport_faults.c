@@ -1,0 +1,302 @@
+/*
+ * What transport.h promises when processes are killed, stopped, or send nonsense. Every wait here is bounded by a peer timeout that
+ * the code under test keeps; nothing is asserted about how long it took.
+ */
+#include "transport_processes.h"
+
+#include "core/base/clock.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define KILLS           20
+#define POLL_NS         UINT64_C(10000000)
+#define MILLISECOND_NS  UINT64_C(1000000)
+#define PATIENCE_ROUNDS 3000 /* of POLL_NS: half a minute, against a machine that hangs */
+#define GARBAGE_ROUNDS  60
+#define GARBAGE_BYTES   3000
+
+/* Wait until a node is known to be dead; false when that never comes. */
+static bool node_dies(dmg_client *client, uint16_t node)
+{
+    for (int i = 0; i < PATIENCE_ROUNDS; i++) {
+        if (dmg_client_node_status(client, node) == DMG_ERR_PEER) {
+            return true;
+        }
+        dmg_sleep_ns(POLL_NS);
+    }
+    return false;
+}
+
+/* The message names the node and its address. */
+static bool names_node(const test_node *node, const char *number)
+{
+    return strstr(dmg_error_message(), number) != NULL && strstr(dmg_error_message(), node->address) != NULL;
+}
+
+/* Wait until node 0 has seen so many deaths and closings. */
+static bool has_seen(dmg_channel *channel, uint64_t died, uint64_t closed, gone_report *report)
+{
+    for (int i = 0; i < PATIENCE_ROUNDS; i++) {
+        if (test_ask(channel, 0, TEST_GONE, report, sizeof *report) != DMG_OK) {
+            return false;
+        }
+        if (report->died >= died && report->closed >= closed) {
+            return true;
+        }
+        dmg_sleep_ns(POLL_NS);
+    }
+    return false;
+}
+
+static void forget(test_node *node)
+{
+    node->process = 0; /* it is gone, and there is nothing to stop */
+}
+
+/* ---- memory nodes ---- */
+
+static void hold_calls(dmg_channel *channel, uint16_t node, dmg_call *calls, int count, dmg_completion *completion)
+{
+    for (int i = 0; i < count; i++) {
+        calls[i] = (dmg_call){0};
+        dmg_post_call(channel, node, TEST_HOLD, NULL, 0, &calls[i], completion);
+    }
+    dmg_channel_ring(channel);
+}
+
+void killed_memory_node_ends_calls_in_flight(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    dmg_call calls[5];
+    dmg_completion completion = {0};
+    hold_calls(pool.channel, 1, calls, 5, &completion);
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 1, TEST_ECHO, NULL, 0), DMG_OK);
+    test_process_kill(pool.nodes[1].process);
+    forget(&pool.nodes[1]);
+    CU_ASSERT_EQUAL(dmg_wait(pool.channel, &completion), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(completion.pending, 0);
+    CU_ASSERT_EQUAL(completion.failed_node, 1);
+    CU_ASSERT_TRUE(names_node(&pool.nodes[1], "memory node 1"));
+    test_pool_stop(&pool);
+}
+
+void killed_memory_node_is_noticed_with_nothing_in_flight(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    test_process_kill(pool.nodes[0].process);
+    forget(&pool.nodes[0]);
+    CU_ASSERT_TRUE(node_dies(pool.client, 0));
+    CU_ASSERT_TRUE(names_node(&pool.nodes[0], "memory node 0"));
+    uint64_t value = 0;
+    CU_ASSERT_EQUAL(dmg_read(pool.channel, dmg_address_make(0, 64), &value, 8), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(dmg_write(pool.channel, &value, dmg_address_make(0, 64), 8), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(dmg_faa64(pool.channel, dmg_address_make(0, 64), 1, &value), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(dmg_cas64(pool.channel, dmg_address_make(0, 64), 0, 1, &value), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_ECHO, NULL, 0), DMG_ERR_PEER);
+    CU_ASSERT_TRUE(names_node(&pool.nodes[0], "memory node 0"));
+    dmg_channel *late;
+    CU_ASSERT_EQUAL(dmg_channel_open(pool.client, &late), DMG_ERR_PEER);
+    test_pool_stop(&pool);
+}
+
+void other_nodes_go_on_when_one_dies(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    uint64_t answer;
+    dmg_call call = {.reply = &answer, .reply_capacity = sizeof answer};
+    dmg_completion held = {0};
+    dmg_post_call(pool.channel, 0, TEST_HOLD, NULL, 0, &call, &held);
+    test_process_kill(pool.nodes[1].process);
+    forget(&pool.nodes[1]);
+    CU_ASSERT_TRUE(node_dies(pool.client, 1));
+    uint64_t value = 11;
+    CU_ASSERT_EQUAL(dmg_write(pool.channel, &value, dmg_address_make(0, 64), 8), DMG_OK);
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_RELEASE, NULL, 0), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_wait(pool.channel, &held), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_client_node_status(pool.client, 0), DMG_OK);
+    test_pool_stop(&pool);
+}
+
+void stopped_memory_node_ends_calls_in_flight(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, SHORT_NS);
+    kill(pool.nodes[1].process, SIGSTOP);
+    dmg_call calls[100];
+    dmg_completion completion = {0};
+    hold_calls(pool.channel, 1, calls, 100, &completion); /* more than any link takes at once */
+    CU_ASSERT_EQUAL(dmg_wait(pool.channel, &completion), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(completion.pending, 0);
+    CU_ASSERT_TRUE(names_node(&pool.nodes[1], "memory node 1"));
+    test_process_kill(pool.nodes[1].process);
+    forget(&pool.nodes[1]);
+    test_pool_stop(&pool);
+}
+
+void stopped_memory_node_is_noticed_with_nothing_in_flight(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, SHORT_NS);
+    kill(pool.nodes[0].process, SIGSTOP);
+    CU_ASSERT_TRUE(node_dies(pool.client, 0));
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "has not answered for"));
+    test_process_kill(pool.nodes[0].process);
+    forget(&pool.nodes[0]);
+    test_pool_stop(&pool);
+}
+
+/* A client that comes while a memory node is stopped gets an error; one that comes later is served. */
+void stopped_memory_node_refuses_no_one_for_ever(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    const char *addresses[TEST_NODES];
+    dmg_client_options options = test_client_options(pool.nodes, SHORT_NS, addresses);
+    dmg_client *late;
+    kill(pool.nodes[0].process, SIGSTOP);
+    CU_ASSERT_EQUAL(dmg_client_open(&options, &late), DMG_ERR_PEER);
+    kill(pool.nodes[0].process, SIGCONT);
+    options.peer_timeout_ns = PATIENT_NS;
+    CU_ASSERT_EQUAL_FATAL(dmg_client_open(&options, &late), DMG_OK);
+    dmg_client_close(late);
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_ECHO, NULL, 0), DMG_OK);
+    test_pool_stop(&pool);
+}
+
+void node_declared_dead_ends_its_calls(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    dmg_call call = {0};
+    dmg_completion completion = {0};
+    hold_calls(pool.channel, 1, &call, 1, &completion);
+    dmg_client_mark_dead(pool.client, 1, "was given up by its user");
+    dmg_client_mark_dead(pool.client, 1, "has a second reason");
+    CU_ASSERT_EQUAL(dmg_wait(pool.channel, &completion), DMG_ERR_PEER);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "was given up by its user"));
+    test_pool_stop(&pool);
+}
+
+void memory_node_stops_when_told_to(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_STOP, NULL, 0), DMG_OK);
+    CU_ASSERT_EQUAL(test_process_wait(pool.nodes[0].process), 0);
+    forget(&pool.nodes[0]);
+    CU_ASSERT_TRUE(node_dies(pool.client, 0));
+    test_pool_stop(&pool); /* node 1, by a signal */
+}
+
+/* ---- clients ---- */
+
+void killed_clients_leave_the_memory_node_serving(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    srand((unsigned int)dmg_test_seed());
+    gone_report report;
+    for (uint64_t i = 1; i <= KILLS; i++) {
+        pid_t victim = test_compute_start(COMPUTE_FLOOD, pool.nodes, PATIENT_NS);
+        dmg_sleep_ns((uint64_t)rand() % (20 * MILLISECOND_NS));
+        test_process_kill(victim);
+        CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 0, TEST_ECHO, NULL, 0), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 1, TEST_ECHO, NULL, 0), DMG_OK);
+        CU_ASSERT_TRUE_FATAL(has_seen(pool.channel, i, 0, &report));
+    }
+    CU_ASSERT_EQUAL(report.died, KILLS);
+    CU_ASSERT_EQUAL(report.repeated, 0);
+    CU_ASSERT_EQUAL(report.closed, 0);
+    test_pool_stop(&pool);
+}
+
+void client_that_closes_is_reported_once(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    const char *addresses[TEST_NODES];
+    dmg_client_options options = test_client_options(pool.nodes, PATIENT_NS, addresses);
+    gone_report report;
+    for (uint64_t i = 1; i <= 5; i++) {
+        dmg_client *guest;
+        dmg_channel *channels[2];
+        CU_ASSERT_EQUAL_FATAL(dmg_client_open(&options, &guest), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(dmg_channel_open(guest, &channels[0]), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(dmg_channel_open(guest, &channels[1]), DMG_OK);
+        CU_ASSERT_EQUAL(test_ask(channels[1], 0, TEST_ECHO, NULL, 0), DMG_OK);
+        dmg_channel_close(channels[0]);
+        dmg_channel_close(channels[1]);
+        dmg_client_close(guest);
+        CU_ASSERT_TRUE_FATAL(has_seen(pool.channel, 0, i, &report));
+    }
+    CU_ASSERT_EQUAL(report.closed, 5);
+    CU_ASSERT_EQUAL(report.died, 0);
+    CU_ASSERT_EQUAL(report.repeated, 0);
+    test_pool_stop(&pool);
+}
+
+void stopped_client_loses_its_lease_once(void)
+{
+    /* Our own client would lose a lease this short on a busy machine, too; it renews it with every question. */
+    test_pool pool = test_pool_start(SHORT_NS, SHORT_NS);
+    pid_t stopped = test_compute_start(COMPUTE_IDLE, pool.nodes, SHORT_NS);
+    gone_report report;
+    kill(stopped, SIGSTOP);
+    CU_ASSERT_TRUE(has_seen(pool.channel, 1, 0, &report));
+    kill(stopped, SIGCONT);
+    test_process_kill(stopped);
+    dmg_sleep_ns(10 * POLL_NS);
+    CU_ASSERT_TRUE(has_seen(pool.channel, 1, 0, &report));
+    CU_ASSERT_EQUAL(report.died, 1);
+    CU_ASSERT_EQUAL(report.repeated, 0);
+    test_pool_stop(&pool);
+}
+
+/* ---- nonsense ---- */
+
+/* Connect to where a memory node listens: a Unix socket, or HOST:PORT. */
+static int connect_raw(const char *address)
+{
+    const char *name = strchr(address, ':') + 1;
+    if (name[0] == '@') {
+        struct sockaddr_un to = {.sun_family = AF_UNIX};
+        size_t length = strlen(name);
+        memcpy(to.sun_path, name, length);
+        to.sun_path[0] = '\0';
+        int connected = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        CU_ASSERT_EQUAL(
+            connect(connected, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)),
+            0);
+        return connected;
+    }
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    to.sin_port = htons((uint16_t)atoi(strrchr(name, ':') + 1));
+    int connected = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CU_ASSERT_EQUAL(connect(connected, (struct sockaddr *)&to, sizeof to), 0);
+    return connected;
+}
+
+void garbage_on_the_socket_is_survived(void)
+{
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    srand((unsigned int)dmg_test_seed());
+    int silent = connect_raw(pool.nodes[0].address); /* says nothing, and stays */
+    for (int round = 0; round < GARBAGE_ROUNDS; round++) {
+        int liar = connect_raw(pool.nodes[0].address);
+        char garbage[GARBAGE_BYTES];
+        size_t bytes = (size_t)rand() % sizeof garbage;
+        for (size_t i = 0; i < bytes; i++) {
+            garbage[i] = (char)rand();
+        }
+        (void)!send(liar, garbage, bytes, MSG_NOSIGNAL);
+        CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 0, TEST_ECHO, NULL, 0), DMG_OK);
+        close(liar);
+    }
+    gone_report report;
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &report, sizeof report), DMG_OK);
+    CU_ASSERT_EQUAL(report.closed + report.died, 0);
+    close(silent);
+    test_pool_stop(&pool);
+}
