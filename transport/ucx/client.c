@@ -232,15 +232,14 @@ static dmg_status channel_create(dmg_ucx_client *client, dmg_ucx_channel **creat
     return status;
 }
 
-/** Connect to every node that is alive. Nodes that do not welcome us keep is_welcomed false. */
+/** Connect to every node. Those that do not welcome us keep is_welcomed false. */
 static dmg_status connect_messages(dmg_ucx_channel *channel)
 {
     for (uint32_t i = 0; i < channel->node_count; i++) {
-        if (atomic_load_explicit(&channel->client->nodes[i].dead, memory_order_acquire)) {
-            channel->links[i].is_failed = true;
-            continue;
+        dmg_status status = dmg_client_node_status(channel->client->client, (uint16_t)i);
+        if (status == DMG_OK) {
+            status = say_hello(channel, i);
         }
-        dmg_status status = say_hello(channel, i);
         if (status != DMG_OK) {
             return status;
         }
@@ -406,20 +405,15 @@ dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *owner,
     }
     for (uint32_t i = 0; status == DMG_OK && i < client->node_count; i++) {
         dmg_ucx_link *link = &channel->links[i];
-        if (link->is_failed) {
-            continue;
-        }
         if (!link->is_welcomed && link->broken == NULL) {
             link->broken =
                 link->refused != DMG_OK ? "refused another channel" : "did not answer a new connection in time";
         }
-        if (link->broken == NULL && client->facts[i].is_one_sided) {
-            status = connect_data(channel, i);
-        }
         if (link->broken != NULL) {
-            /* The pool works on without this node, or not: the layers above decide when they need it. */
             dmg_client_mark_dead(client->client, (uint16_t)i, link->broken);
-            dmg_ucx_fail_node(channel, (uint16_t)i);
+            status = dmg_client_node_status(client->client, (uint16_t)i);
+        } else if (client->facts[i].is_one_sided) {
+            status = connect_data(channel, i);
         }
     }
     if (status != DMG_OK) {

@@ -17,24 +17,26 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define ALIGNMENT (UINT64_C(2) << 20)
+#define ALIGNMENT      (UINT64_C(2) << 20)
+#define NUMA_NODES_MAX 1024
+#define BITS_PER_WORD  (8 * (int)sizeof(unsigned long))
 
-static dmg_status bind_to_numa_node(void *start, uint64_t bytes, int numa_node)
+/** A machine without this node is not in the way: where the pages lie is a wish. */
+static void bind_to_numa_node(void *start, uint64_t bytes, int numa_node)
 {
     if (numa_node < 0) {
-        return DMG_OK;
+        return;
     }
-    unsigned long mask[16] = {0};
-    unsigned bits = 8 * sizeof(unsigned long);
-    if ((unsigned)numa_node >= 16 * bits) {
-        return dmg_error(DMG_ERR_ARGUMENT, "NUMA node %d does not exist: `numactl --hardware` lists them", numa_node);
+    unsigned long mask[NUMA_NODES_MAX / BITS_PER_WORD] = {0};
+    bool is_bound = false;
+    if (numa_node < NUMA_NODES_MAX) {
+        mask[numa_node / BITS_PER_WORD] = 1UL << (numa_node % BITS_PER_WORD);
+        is_bound = mbind(start, bytes, MPOL_BIND, mask, NUMA_NODES_MAX, MPOL_MF_MOVE) == 0;
     }
-    mask[(unsigned)numa_node / bits] = 1UL << ((unsigned)numa_node % bits);
-    if (mbind(start, bytes, MPOL_BIND, mask, 16 * bits, MPOL_MF_MOVE) != 0) {
-        return dmg_error_errno(DMG_ERR_ARGUMENT, errno,
-                               "binding the segment to NUMA node %d (`numactl --hardware` lists the nodes)", numa_node);
+    if (!is_bound) {
+        dmg_log(DMG_LOG_WARNING, "numa_node_unavailable", "numa_node=%d remedy=\"numactl --hardware lists the nodes\"",
+                numa_node);
     }
-    return DMG_OK;
 }
 
 static dmg_status touch_pages(uint8_t *start, uint64_t bytes)
@@ -152,7 +154,7 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
     dmg_status status = context != NULL ? allocate_by_ucx(bytes, context, transports, segment)
                                         : allocate_privately(options, bytes, segment);
     if (status == DMG_OK) {
-        status = bind_to_numa_node(segment->start, bytes, options->numa_node);
+        bind_to_numa_node(segment->start, bytes, options->numa_node);
     }
     if (status == DMG_OK && options->prefault) {
         status = touch_pages(segment->start, bytes);
