@@ -88,6 +88,7 @@ static job *job_find_name(const dmg_job_table *table, const char *name)
 /* The job, when this client has this rank in it and has not left. */
 static dmg_status job_find_member(const dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank, job **found)
 {
+    *found = NULL;
     for (uint32_t index = 0; index < table->count; index++) {
         job *candidate = table->jobs[index];
         if (candidate->id == id && rank < candidate->size && candidate->members[rank].state == MEMBER_PRESENT &&
