@@ -249,6 +249,9 @@ static uint32_t read_socket(shm_server *server, server_channel *channel)
         if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
             return 0;
         }
+        if (received < 0 && errno == ECONNRESET) {
+            continue; /* it left a wake byte of ours unread; what it said before it closed comes next */
+        }
         if (received == 1 && byte[0] == DMG_SHM_BYTE_BYE) {
             close_channel(server, channel, DMG_OK);
             return 1;
