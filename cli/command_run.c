@@ -1,0 +1,285 @@
+/*
+ * dmgraph run: a one-shot run. Reads the graph, starts memory nodes and compute nodes as child processes, has them load and run, reads
+ * the result out of the pool, and cleans up.
+ *
+ * When anything goes wrong, the course stops where it is, and one place (give_up) stops the nodes, removes what was begun, and ends the
+ * process: a step may still be running in its thread, so nothing is freed then.
+ */
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/run.h"
+#include "cli/text.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- settings ---- */
+
+static dmg_status unknown_algorithm(const char *name)
+{
+    char known[256] = "";
+    size_t used = 0;
+    for (const dmg_algorithm *const *algorithm = dmg_algorithms; *algorithm && used < sizeof known; algorithm++) {
+        int length = snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", (*algorithm)->name);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    return dmg_error(DMG_ERR_ARGUMENT, "run: there is no algorithm '%s'; there are %s", name, known);
+}
+
+static uint32_t core_count(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+/** Fill in what depends on other settings, so that the echo shows it. */
+static dmg_status complete_settings(dmg_run *run)
+{
+    dmg_settings *settings = run->settings;
+    run->mn_count = (uint32_t)dmg_number(settings, DMG_OPTION_MNS);
+    run->cn_count = (uint32_t)dmg_number(settings, DMG_OPTION_CNS);
+    if (!dmg_has(settings, DMG_OPTION_THREADS)) {
+        uint32_t threads = core_count() / run->cn_count;
+        dmg_set_number(settings, DMG_OPTION_THREADS, threads > 0 ? threads : 1);
+    }
+    if (!dmg_has(settings, DMG_OPTION_PARTITIONS)) {
+        dmg_set_number(settings, DMG_OPTION_PARTITIONS, run->cn_count);
+    }
+    run->threads = (uint32_t)dmg_number(settings, DMG_OPTION_THREADS);
+    run->peer_timeout_ns = dmg_number(settings, DMG_OPTION_PEER_TIMEOUT);
+    const char *output = dmg_value_text(settings, DMG_OPTION_OUTPUT);
+    if (dmg_flag(settings, DMG_OPTION_JSON) && output && strcmp(output, "-") == 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "run: --json and --output - both want the standard output");
+    }
+    if (dmg_has(settings, DMG_OPTION_SOURCE) && !run->algorithm->uses_source) {
+        return dmg_error(DMG_ERR_ARGUMENT, "run: %s takes no --source", run->algorithm->name);
+    }
+    dmg_status status = dmg_graph_source_options(settings, &run->reading);
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status, "run");
+    }
+    if (!run->algorithm->uses_weights) {
+        run->reading.weights = DMG_WEIGHTS_IGNORED;
+    }
+    bool only_out = dmg_flag(settings, DMG_OPTION_OUT_LISTS_ONLY);
+    if (only_out && run->algorithm->needs_in) {
+        return dmg_error(DMG_ERR_ARGUMENT, "run: %s needs the lists against the arcs; leave out --out-lists-only",
+                         run->algorithm->name);
+    }
+    run->with_in = run->algorithm->needs_in || (run->algorithm->wants_in && !only_out);
+    run->reading.with_reverse = run->with_in;
+    run->reading.progress = dmg_progress_bar_show;
+    run->reading.progress_context = run->bar;
+    run->parameters = (dmg_algorithm_options){
+        .source = DMG_NO_VERTEX,
+        .iterations_max = (uint32_t)dmg_number(settings, DMG_OPTION_ITERATIONS),
+        .tolerance = dmg_has(settings, DMG_OPTION_TOLERANCE) ? settings->values[DMG_OPTION_TOLERANCE].real : -1,
+        .damping = dmg_has(settings, DMG_OPTION_DAMPING) ? settings->values[DMG_OPTION_DAMPING].real : -1};
+    return DMG_OK;
+}
+
+/* ---- the graph ---- */
+
+static dmg_status read_graph(void *context)
+{
+    dmg_run *run = context;
+    return dmg_graph_source_read(run->path, &run->reading, &run->source);
+}
+
+static dmg_status share_graph(void *context)
+{
+    dmg_run *run = context;
+    return dmg_graph_source_share(run->path, &run->reading, &run->source);
+}
+
+static dmg_status choose_source(dmg_run *run)
+{
+    const dmg_graph *graph = &run->source.graph;
+    if (dmg_has(run->settings, DMG_OPTION_SOURCE)) {
+        uint64_t id = dmg_number(run->settings, DMG_OPTION_SOURCE);
+        run->parameters.source = dmg_graph_find(graph, id);
+        if (run->parameters.source != DMG_NO_VERTEX) {
+            return DMG_OK;
+        }
+        if (graph->vertex_count == 0) {
+            return dmg_error(DMG_ERR_ARGUMENT, "--source %" PRIu64 ": %s has no vertices", id, run->path);
+        }
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "--source %" PRIu64 " is no vertex of %s, whose ids are %" PRIu64 " to %" PRIu64 "%s", id,
+                         run->path, dmg_graph_id(graph, 0), dmg_graph_id(graph, (uint32_t)(graph->vertex_count - 1)),
+                         graph->ids ? " with gaps" : "");
+    }
+    run->source_was_chosen = true;
+    uint64_t vertex = 0;
+    while (vertex < graph->vertex_count && graph->out.offsets[vertex] == graph->out.offsets[vertex + 1]) {
+        vertex++;
+    }
+    if (graph->vertex_count > 0) {
+        run->parameters.source = vertex < graph->vertex_count ? (uint32_t)vertex : 0;
+    }
+    return DMG_OK;
+}
+
+static dmg_status check_graph(dmg_run *run)
+{
+    const dmg_graph *graph = &run->source.graph;
+    run->is_weighted = graph->weight_kind != DMG_WEIGHT_NONE;
+    run->weights_are_missing = run->algorithm->uses_weights && !run->is_weighted;
+    if (run->algorithm->refuses_negative_weights && run->is_weighted && graph->negative_line) {
+        return dmg_error(DMG_ERR_FORMAT, "%s:%" PRIu64 ": negative weight: %s needs weights >= 0",
+                         graph->negative_source, graph->negative_line, run->algorithm->name);
+    }
+    return run->algorithm->uses_source ? choose_source(run) : DMG_OK;
+}
+
+/* ---- the course ---- */
+
+static double seconds_since(uint64_t started_ns)
+{
+    return (double)(dmg_now_ns() - started_ns) / 1e9;
+}
+
+static dmg_status go(dmg_run *run)
+{
+    uint64_t started_ns = dmg_now_ns();
+    dmg_status status = dmg_launcher_create(&run->launcher);
+    const char *output = dmg_value_text(run->settings, DMG_OPTION_OUTPUT);
+    if (status == DMG_OK && output) {
+        /* Before the work, so that a place that cannot be written to costs nothing. */
+        status = dmg_output_file_open(output, &run->output);
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_call(run->launcher, read_graph, run);
+    }
+    if (status == DMG_OK) {
+        status = check_graph(run);
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_call(run->launcher, share_graph, run);
+    }
+    run->times.read = seconds_since(started_ns);
+    if (status == DMG_OK) {
+        run->segment_bytes = dmg_run_segment_bytes(run);
+        uint64_t nodes_ns = dmg_now_ns();
+        status = dmg_run_start_memory_nodes(run);
+        run->times.start = seconds_since(nodes_ns);
+    }
+    if (status == DMG_OK) {
+        status = dmg_run_compute(run);
+    }
+    if (status == DMG_OK) {
+        dmg_progress_bar_clear(run->bar);
+        status = dmg_launcher_call(run->launcher, dmg_run_read_result, run);
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_dismiss(run->launcher, DMG_CHILD_COMPUTE_NODE, "leave");
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_dismiss(run->launcher, DMG_CHILD_MEMORY_NODE, "stop");
+    }
+    run->times.total = seconds_since(started_ns);
+    return status;
+}
+
+static void report(const dmg_run *run)
+{
+    const dmg_settings *settings = run->settings;
+    const char *output = dmg_value_text(settings, DMG_OPTION_OUTPUT);
+    FILE *to = output && strcmp(output, "-") == 0 ? stderr : stdout;
+    if (dmg_flag(settings, DMG_OPTION_JSON)) {
+        json_t *object = dmg_run_json(run);
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        putchar('\n');
+        json_decref(object);
+        return;
+    }
+    if (dmg_flag(settings, DMG_OPTION_TABLE)) {
+        dmg_run_print_table(to, run);
+    }
+    if (!dmg_flag(settings, DMG_OPTION_QUIET)) {
+        dmg_run_print_summary(to, run);
+    }
+}
+
+/** After a failure: say why, leave nothing, end. */
+static _Noreturn void give_up(dmg_run *run, dmg_status status)
+{
+    dmg_progress_bar_clear(run->bar);
+    int number = run->launcher ? dmg_launcher_signal(run->launcher) : 0;
+    /* Said first: stopping the nodes may take a moment. */
+    int code = dmg_exit_with_error(status);
+    fflush(NULL);
+    if (run->launcher) {
+        dmg_launcher_stop(run->launcher);
+    }
+    dmg_output_file_discard(run->output);
+    _exit(number ? DMG_EXIT_SIGNAL + number : code);
+}
+
+static void clean_up(dmg_run *run)
+{
+    dmg_launcher_destroy(run->launcher);
+    dmg_output_file_close(run->output);
+    dmg_headline_destroy(run->headline);
+    dmg_graph_source_close(&run->source);
+    free(run->iterations);
+    dmg_progress_bar_destroy(run->bar);
+    free(run);
+}
+
+static const dmg_option_id options[] = {
+    DMG_OPTION_TRANSPORT,   DMG_OPTION_MNS,          DMG_OPTION_CNS,         DMG_OPTION_THREADS,
+    DMG_OPTION_CACHE,       DMG_OPTION_MEMORY,       DMG_OPTION_SOURCE,      DMG_OPTION_ITERATIONS,
+    DMG_OPTION_TOLERANCE,   DMG_OPTION_DAMPING,      DMG_OPTION_DIRECTED,    DMG_OPTION_UNDIRECTED,
+    DMG_OPTION_UNWEIGHTED,  DMG_OPTION_DEDUP,        DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY,
+    DMG_OPTION_DIRECTION,   DMG_OPTION_DENSITY,      DMG_OPTION_PARTITIONS,  DMG_OPTION_TASKS,
+    DMG_OPTION_PIN_THREADS, DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,   DMG_OPTION_PAGE_SIZE,
+    DMG_OPTION_PREFAULT,    DMG_OPTION_OUTPUT,       DMG_OPTION_VERIFY,      DMG_OPTION_TABLE,
+    DMG_OPTION_JSON,        DMG_OPTION_QUIET,        DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL,
+    DMG_OPTION_HELP,        DMG_OPTION_COUNT};
+
+static int run_run(dmg_settings *settings)
+{
+    const dmg_algorithm *algorithm = dmg_algorithm_find(settings->positionals[0]);
+    if (!algorithm) {
+        return dmg_exit_with_error(unknown_algorithm(settings->positionals[0]));
+    }
+    dmg_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        return dmg_exit_with_error(dmg_error(DMG_ERR_MEMORY, "no memory to start"));
+    }
+    run->settings = settings;
+    run->options = options;
+    run->algorithm = algorithm;
+    run->path = settings->positionals[1];
+    run->source.file = -1;
+    run->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_NO_PROGRESS));
+    dmg_status status = complete_settings(run);
+    if (status == DMG_OK) {
+        status = go(run);
+    }
+    if (status != DMG_OK) {
+        give_up(run, status);
+    }
+    dmg_progress_bar_clear(run->bar);
+    report(run);
+    clean_up(run);
+    return DMG_EXIT_OK;
+}
+
+const dmg_command dmg_command_run = {
+    .name = "run",
+    .arguments = "ALGORITHM GRAPH",
+    .argument_count = 2,
+    .summary = "start memory nodes and compute nodes, run an algorithm on a graph, print what came out",
+    .details = "ALGORITHM is bfs, cc (weakly connected components), pagerank or sssp (shortest paths). GRAPH is an "
+               "edge list, a\n"
+               "Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph convert' wrote.\n",
+    .options = options,
+    .run = run_run};

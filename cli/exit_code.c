@@ -1,0 +1,41 @@
+#include "cli/exit_code.h"
+
+#include <stdio.h>
+
+int dmg_exit_code_of(dmg_status status)
+{
+    switch (status) {
+    case DMG_OK:
+        return DMG_EXIT_OK;
+    case DMG_ERR_ARGUMENT:
+    case DMG_ERR_UNSUPPORTED:
+    case DMG_ERR_NOT_FOUND:
+    case DMG_ERR_EXISTS:
+        return DMG_EXIT_USAGE;
+    case DMG_ERR_FORMAT:
+    case DMG_ERR_CORRUPT:
+        return DMG_EXIT_INPUT;
+    case DMG_ERR_MEMORY:
+    case DMG_ERR_LIMIT:
+        return DMG_EXIT_LIMIT;
+    case DMG_ERR_PEER:
+        return DMG_EXIT_NODE;
+    case DMG_ERR_VERIFY:
+        return DMG_EXIT_VERIFY;
+    case DMG_ERR_IO:
+        return DMG_EXIT_IO;
+    case DMG_ERR_PROTOCOL:
+    case DMG_ERR_CANCELLED:
+    case DMG_ERR_INTERNAL:
+    case DMG_STATUS_COUNT:
+        break;
+    }
+    return DMG_EXIT_INTERNAL;
+}
+
+int dmg_exit_with_error(dmg_status status)
+{
+    const char *sentence = dmg_error_message();
+    fprintf(stderr, "dmgraph: %s\n", *sentence ? sentence : dmg_status_name(status));
+    return dmg_exit_code_of(status);
+}

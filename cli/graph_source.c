@@ -1,0 +1,205 @@
+#include "cli/graph_source.h"
+
+#include "cli/text.h"
+#include "core/base/error.h"
+#include "formats/binary_form.h"
+#include "formats/binary_layout.h"
+#include "formats/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options)
+{
+    bool is_directed = dmg_flag(settings, DMG_OPTION_DIRECTED);
+    bool is_undirected = dmg_flag(settings, DMG_OPTION_UNDIRECTED);
+    if (is_directed && is_undirected) {
+        return dmg_error(DMG_ERR_ARGUMENT, "--directed and --undirected exclude each other");
+    }
+    *options = (dmg_read_options){
+        .direction = is_directed     ? DMG_DIRECTION_DIRECTED
+                     : is_undirected ? DMG_DIRECTION_UNDIRECTED
+                                     : DMG_DIRECTION_BY_FILE,
+        .weights = dmg_flag(settings, DMG_OPTION_UNWEIGHTED) ? DMG_WEIGHTS_IGNORED : DMG_WEIGHTS_BY_FILE,
+        .drop_repeats = dmg_flag(settings, DMG_OPTION_DEDUP),
+        .drop_loops = dmg_flag(settings, DMG_OPTION_NO_LOOPS),
+    };
+    return DMG_OK;
+}
+
+static void leave_out_weights(dmg_graph *graph)
+{
+    graph->weight_kind = DMG_WEIGHT_NONE;
+    graph->out.weights = NULL;
+    graph->in.weights = NULL;
+}
+
+static bool is_binary_form(const char *path)
+{
+    char first[DMG_BINARY_MAGIC_BYTES];
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_binary = file >= 0 && pread(file, first, sizeof first, 0) == (ssize_t)sizeof first &&
+                     memcmp(first, dmg_binary_magic, sizeof first) == 0;
+    if (file >= 0) {
+        close(file);
+    }
+    return is_binary;
+}
+
+/** How the file is read: see dmg_graph_source_read about weights. */
+static dmg_read_options reading_options(const char *path, const dmg_read_options *options)
+{
+    dmg_read_options reading = *options;
+    if (is_binary_form(path)) {
+        reading.weights = DMG_WEIGHTS_BY_FILE;
+    }
+    return reading;
+}
+
+dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *options, dmg_graph_source *source)
+{
+    memset(source, 0, sizeof *source);
+    source->file = -1;
+    dmg_read_options reading = reading_options(path, options);
+    dmg_status status = dmg_graph_read(path, &reading, &source->graph, &source->report);
+    if (status == DMG_OK && options->weights == DMG_WEIGHTS_IGNORED) {
+        leave_out_weights(&source->graph);
+    }
+    return status;
+}
+
+/** Open the file itself, when it is the binary form and holds the graph as it was asked for. */
+static dmg_status open_original(const char *path, const dmg_read_options *options, dmg_graph_source *source)
+{
+    if (source->report.format != DMG_FORMAT_BINARY) {
+        return DMG_OK;
+    }
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "%s: opening it", path);
+    }
+    dmg_graph mapped;
+    dmg_read_options reading = reading_options(path, options);
+    dmg_status status = dmg_binary_form_map(file, path, false, &mapped);
+    if (status == DMG_OK) {
+        bool is_usable = !dmg_rebuild_is_needed(&mapped, &reading);
+        dmg_graph_close(&mapped);
+        if (is_usable) {
+            source->file = file;
+            return DMG_OK;
+        }
+    }
+    close(file);
+    return status;
+}
+
+static dmg_status write_anonymous(const char *path, const dmg_read_options *options, dmg_graph_source *source)
+{
+    int file = memfd_create("dmgraph-graph", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "creating an anonymous file for the graph");
+    }
+    dmg_status status = dmg_binary_form_write(&source->graph, file, "the anonymous copy of the graph");
+    if (status == DMG_OK && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+        status = dmg_error_errno(DMG_ERR_IO, errno, "sealing the anonymous copy of the graph");
+    }
+    dmg_graph mapped;
+    if (status == DMG_OK) {
+        status = dmg_binary_form_map(file, path, false, &mapped);
+    }
+    if (status != DMG_OK) {
+        close(file);
+        return status;
+    }
+    dmg_graph_close(&source->graph);
+    source->graph = mapped;
+    source->file = file;
+    if (options->weights == DMG_WEIGHTS_IGNORED) {
+        leave_out_weights(&source->graph);
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_graph_source_share(const char *path, const dmg_read_options *options, dmg_graph_source *source)
+{
+    dmg_status status = open_original(path, options, source);
+    if (status == DMG_OK && source->file < 0) {
+        status = write_anonymous(path, options, source);
+    }
+    return status;
+}
+
+void dmg_graph_source_close(dmg_graph_source *source)
+{
+    dmg_graph_close(&source->graph);
+    if (source->file >= 0) {
+        close(source->file);
+    }
+    source->file = -1;
+}
+
+static const char *weights_name(dmg_weight_kind kind)
+{
+    return kind == DMG_WEIGHT_INT32 ? "int32" : kind == DMG_WEIGHT_FLOAT32 ? "float32" : "none";
+}
+
+json_t *dmg_graph_source_json(const char *path, const dmg_graph_source *source)
+{
+    const dmg_graph *graph = &source->graph;
+    const dmg_read_report *report = &source->report;
+    json_t *object = json_object();
+    json_object_set_new(object, "file", dmg_json_text(path));
+    json_object_set_new(object, "format", json_string(dmg_format_name(report->format)));
+    json_object_set_new(object, "compression", report->compression[0] ? json_string(report->compression) : json_null());
+    json_object_set_new(object, "directed", json_boolean(graph->is_directed));
+    json_object_set_new(object, "weights", json_string(weights_name(graph->weight_kind)));
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"vertices", graph->vertex_count},
+                  {"arcs", graph->arc_count},
+                  {"loops", graph->loop_arcs},
+                  {"repeats", graph->repeated_arcs},
+                  {"loops_dropped", report->loops_dropped},
+                  {"repeats_dropped", report->repeats_dropped},
+                  {"file_bytes", report->file_bytes},
+                  {"lines", report->lines},
+                  {"lines_skipped", report->lines_skipped},
+                  {"edge_lines", report->edge_lines}};
+    for (size_t index = 0; index < sizeof counts / sizeof counts[0]; index++) {
+        json_object_set_new(object, counts[index].name, json_integer((json_int_t)counts[index].value));
+    }
+    json_object_set_new(object, "weight_rounding", json_real(report->weight_rounding));
+    json_object_set_new(object, "read_seconds", json_real(report->seconds));
+    if (graph->vertex_count > 0) {
+        json_object_set_new(object, "smallest_id", dmg_json_id(dmg_graph_id(graph, 0)));
+        json_object_set_new(object, "largest_id",
+                            dmg_json_id(dmg_graph_id(graph, (uint32_t)(graph->vertex_count - 1))));
+    }
+    return object;
+}
+
+void dmg_graph_source_print(FILE *to, const char *path, const dmg_graph_source *source)
+{
+    const dmg_graph *graph = &source->graph;
+    const dmg_read_report *report = &source->report;
+    fprintf(to, "graph      %s (%s%s%s, %s)\n", path, dmg_format_name(report->format),
+            report->compression[0] ? ", " : "", report->compression, dmg_text_bytes(report->file_bytes).text);
+    fprintf(to, "           %s vertices, %s arcs, %s, %s weights\n", dmg_text_count(graph->vertex_count).text,
+            dmg_text_count(graph->arc_count).text, graph->is_directed ? "directed" : "undirected",
+            graph->weight_kind == DMG_WEIGHT_NONE ? "no" : weights_name(graph->weight_kind));
+    fprintf(to, "           loops: %s kept, %s dropped; repeats: %s kept, %s dropped\n",
+            dmg_text_count(graph->loop_arcs).text, dmg_text_count(report->loops_dropped).text,
+            dmg_text_count(graph->repeated_arcs).text, dmg_text_count(report->repeats_dropped).text);
+    if (report->format != DMG_FORMAT_BINARY) {
+        fprintf(to, "           lines: %s read, %s edges, %s skipped (comments, blank lines)\n",
+                dmg_text_count(report->lines).text, dmg_text_count(report->edge_lines).text,
+                dmg_text_count(report->lines_skipped).text);
+    }
+    if (report->weight_rounding > 0) {
+        fprintf(to, "           weights were rounded to 32-bit floats, by %.1e at most\n", report->weight_rounding);
+    }
+}

@@ -1,0 +1,37 @@
+/**
+ * @file graph_source.h
+ * The graph of a run: read from any file, then kept in one place in the binary form, which all processes map.
+ */
+#ifndef DMG_CLI_GRAPH_SOURCE_H
+#define DMG_CLI_GRAPH_SOURCE_H
+
+#include "cli/options.h"
+#include "formats/graph_reader.h"
+
+typedef struct dmg_graph_source {
+    dmg_graph graph;
+    dmg_read_report report;
+    int file; /**< the binary form, for other processes to map; -1: none yet */
+} dmg_graph_source;
+
+/** What the settings say about reading. `DMG_ERR_ARGUMENT` for --directed with --undirected. */
+dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options);
+
+/**
+ * Read a graph. With weights ignored, a binary form is not rewritten for that: its weights are there, and left out of `graph`. Close with
+ * dmg_graph_source_close.
+ */
+dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *options, dmg_graph_source *source);
+/**
+ * Make source->file: the file itself where it is the binary form and was used as it is, else a sealed anonymous one. The graph is then a mapping
+ * of that file, so that its memory is there once.
+ */
+dmg_status dmg_graph_source_share(const char *path, const dmg_read_options *options, dmg_graph_source *source);
+void dmg_graph_source_close(dmg_graph_source *source);
+
+/** What the reader said, and the graph's facts, for --json. */
+json_t *dmg_graph_source_json(const char *path, const dmg_graph_source *source);
+/** The same for people, a few lines. */
+void dmg_graph_source_print(FILE *to, const char *path, const dmg_graph_source *source);
+
+#endif

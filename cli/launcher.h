@@ -1,0 +1,84 @@
+/**
+ * @file launcher.h
+ * Starts the nodes of a run as child processes, listens to them, and sees to it that none is left.
+ *
+ * Everything happens in one loop over the signals (a signalfd), the control sockets and, while a blocking step runs in a thread of its own,
+ * that thread's end. So Ctrl-C, a dead child and a silent child are noticed at any time, whatever the program is doing.
+ *
+ * The first sign of trouble is seldom the cause: when a memory node is killed, the compute nodes report lost operations. So the
+ * launcher listens for a short while more, and then reports what explains the rest: a child that was killed, before one that failed by
+ * itself, before those that lost a peer.
+ */
+#ifndef DMG_CLI_LAUNCHER_H
+#define DMG_CLI_LAUNCHER_H
+
+#include "cli/node_control.h"
+
+typedef enum dmg_child_kind { DMG_CHILD_MEMORY_NODE, DMG_CHILD_COMPUTE_NODE } dmg_child_kind;
+
+typedef struct dmg_child {
+    dmg_child_kind kind;
+    uint32_t index; /**< among those of its kind */
+    int pid;
+    int control; /**< -1 when closed */
+    bool is_running;
+    bool is_leaving; /**< it was told to end, so its end is no failure */
+    int wait_status; /**< as waitpid gives it, when not running */
+    uint64_t ended_order;
+    uint64_t heard_ns; /**< when it last sent anything */
+    dmg_phase phase;   /**< from its beats */
+    uint32_t iteration;
+    uint64_t arcs;
+    dmg_status error; /**< what it reported */
+    char sentence[1024];
+    uint64_t error_order;
+} dmg_child;
+
+typedef struct dmg_launcher dmg_launcher;
+
+/**
+ * Called in the main loop for every message that is not the launcher's own business (beats and errors); the message is borrowed. After a beat it is called with
+ * NULL, for progress. A status other than DMG_OK ends the run.
+ */
+typedef dmg_status (*dmg_launcher_message)(void *context, dmg_child *child, json_t *message);
+
+/** Block the signals that end programs and take them over. One a process, made in its main thread. */
+dmg_status dmg_launcher_create(dmg_launcher **launcher);
+/** Stops what still runs. NULL is allowed. */
+void dmg_launcher_destroy(dmg_launcher *launcher);
+/** Where messages go, and after what silence a child counts as dead; before the first start. */
+void dmg_launcher_listen(dmg_launcher *launcher, uint64_t peer_timeout_ns, dmg_launcher_message on_message,
+                         void *context);
+
+/**
+ * Start a node: fork and exec this program with `subcommand`, a control socket, and (when not -1) `file` as descriptor
+ * DMG_CHILD_FILE. The child dies with the launcher. Call it from the main thread only: Linux ties that to the thread that forks.
+ */
+dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
+                              int file, dmg_child **child);
+
+/** Send a message (takes the reference). Never waits. */
+dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *message);
+
+/**
+ * Run the loop until `is_done` says so.
+ * @return DMG_OK; the status of what went wrong with a child, with one sentence that names it; DMG_ERR_CANCELLED on a signal
+ */
+dmg_status dmg_launcher_wait(dmg_launcher *launcher, bool (*is_done)(void *context), void *context);
+
+/** Run a blocking step in a thread, and the loop beside it. When the loop fails, the step is left running: only ending the process is safe then. */
+dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *context), void *context);
+
+/** Tell the children of a kind to end, with a message of this type, and wait until they have. */
+dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type);
+
+/** End all children, first politely, then by force, and reap them. Bounded. */
+void dmg_launcher_stop(dmg_launcher *launcher);
+
+/** The signal that cancelled the run, or 0. */
+int dmg_launcher_signal(const dmg_launcher *launcher);
+
+uint32_t dmg_launcher_child_count(const dmg_launcher *launcher);
+const dmg_child *dmg_launcher_child(const dmg_launcher *launcher, uint32_t index);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * dmgraph: graph analytics on disaggregated memory.
+ *
+ * This file finds the subcommand, parses its options and prints help; the subcommands are in files of their own.
+ */
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/node_control.h"
+#include "core/base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const dmg_command *const commands[] = {&dmg_command_run,
+                                              &dmg_command_convert,
+                                              &dmg_command_generate_kron,
+                                              &dmg_command_info_graph,
+                                              &dmg_command_info_transports,
+                                              &dmg_command_memory_node,
+                                              &dmg_command_compute_node,
+                                              NULL};
+
+static int usage_error(void)
+{
+    return dmg_exit_with_error(DMG_ERR_ARGUMENT);
+}
+
+/** How many words of a command's name stand at the start of the arguments, when all of them do; else 0. */
+static int matching_words(const dmg_command *command, int count, char *const *arguments)
+{
+    const char *space = strchr(command->name, ' ');
+    if (!space) {
+        return count >= 1 && strcmp(arguments[0], command->name) == 0 ? 1 : 0;
+    }
+    size_t length = (size_t)(space - command->name);
+    return count >= 2 && strlen(arguments[0]) == length && memcmp(arguments[0], command->name, length) == 0 &&
+                   strcmp(arguments[1], space + 1) == 0
+               ? 2
+               : 0;
+}
+
+/** Whether this word is the first of a command with a name of two words. */
+static bool is_first_word(const dmg_command *command, const char *word)
+{
+    const char *space = strchr(command->name, ' ');
+    return space && strlen(word) == (size_t)(space - command->name) && memcmp(command->name, word, strlen(word)) == 0;
+}
+
+static void print_command_help(const dmg_command *command)
+{
+    printf("usage: dmgraph %s%s%s [OPTIONS]\n\n%s\n", command->name, *command->arguments ? " " : "", command->arguments,
+           command->summary);
+    if (command->details) {
+        printf("\n%s", command->details);
+    }
+    printf("\noptions:\n");
+    dmg_options_print(stdout, command->options);
+}
+
+static int print_help(void)
+{
+    printf("dmgraph %s: graph analytics on disaggregated memory\n\nusage: dmgraph COMMAND [ARGUMENTS] "
+           "[OPTIONS]\n\ncommands:\n",
+           DMGRAPH_VERSION);
+    for (const dmg_command *const *command = commands; *command; command++) {
+        if (!(*command)->is_internal) {
+            char left[64];
+            snprintf(left, sizeof left, "%s %s", (*command)->name, (*command)->arguments);
+            printf("  %-28s %s\n", left, (*command)->summary);
+        }
+    }
+    printf("  %-28s %s\n  %-28s %s\n\n", "help [COMMAND]", "print this, or a command's options", "version",
+           "print the version");
+    printf("Example: dmgraph run bfs graph.el.gz --source 0 --mns 2 --cns 2 --output answer.txt\n");
+    return DMG_EXIT_OK;
+}
+
+/** Help on all commands whose names begin with these words. Returns false when there is none. */
+static bool print_help_on(int count, char *const *words)
+{
+    bool has_printed = false;
+    for (const dmg_command *const *command = commands; *command; command++) {
+        if (matching_words(*command, count, words) ||
+            (is_first_word(*command, words[0]) && (count == 1 || words[1][0] == '-'))) {
+            if (has_printed) {
+                putchar('\n');
+            }
+            print_command_help(*command);
+            has_printed = true;
+        }
+    }
+    return has_printed;
+}
+
+static int run_command(const dmg_command *command, int count, char *const *arguments)
+{
+    dmg_settings settings;
+    dmg_status status = dmg_options_parse(command->options, count, arguments, &settings);
+    if (status == DMG_OK && dmg_flag(&settings, DMG_OPTION_HELP)) {
+        print_command_help(command);
+        return DMG_EXIT_OK;
+    }
+    if (status == DMG_OK && settings.positional_count != command->argument_count) {
+        status = settings.positional_count < command->argument_count
+                     ? dmg_error(DMG_ERR_ARGUMENT, "an argument is missing: dmgraph %s %s", command->name,
+                                 command->arguments)
+                     : dmg_error(DMG_ERR_ARGUMENT, "'%s' is one argument too many: dmgraph %s %s",
+                                 settings.positionals[command->argument_count], command->name, command->arguments);
+    }
+    if (status != DMG_OK) {
+        dmg_error_prefix(status, "%s", command->name);
+        return usage_error();
+    }
+    dmg_log_to_stderr("dmgraph", dmg_has(&settings, DMG_OPTION_LOG_LEVEL) ? dmg_number(&settings, DMG_OPTION_LOG_LEVEL)
+                                                                          : UINT64_MAX);
+    return command->run(&settings);
+}
+
+static int refuse_unknown(int count, char *const *words)
+{
+    for (const dmg_command *const *command = commands; *command; command++) {
+        if (is_first_word(*command, words[0])) {
+            if (count == 1) {
+                dmg_error(DMG_ERR_ARGUMENT, "%s: say of what; 'dmgraph help %s' tells", words[0], words[0]);
+            } else {
+                dmg_error(DMG_ERR_ARGUMENT, "%s: there is no '%s'; 'dmgraph help %s' tells what there is", words[0],
+                          words[1], words[0]);
+            }
+            return usage_error();
+        }
+    }
+    dmg_error(DMG_ERR_ARGUMENT, "there is no command '%s'; 'dmgraph help' lists them", words[0]);
+    return usage_error();
+}
+
+static bool is_word(const char *word, const char *plain, const char *dashed)
+{
+    return strcmp(word, plain) == 0 || strcmp(word, dashed) == 0;
+}
+
+static int dispatch(int count, char *const *words)
+{
+    if (count == 0) {
+        dmg_error(DMG_ERR_ARGUMENT, "a command is missing; 'dmgraph help' lists them");
+        return usage_error();
+    }
+    if (is_word(words[0], "version", "--version")) {
+        printf("dmgraph %s\n", DMGRAPH_VERSION);
+        return DMG_EXIT_OK;
+    }
+    if (is_word(words[0], "help", "--help") || strcmp(words[0], "-h") == 0) {
+        if (count == 1) {
+            return print_help();
+        }
+        return print_help_on(count - 1, words + 1) ? DMG_EXIT_OK : refuse_unknown(count - 1, words + 1);
+    }
+    for (const dmg_command *const *command = commands; *command; command++) {
+        int matched = matching_words(*command, count, words);
+        if (matched) {
+            return run_command(*command, count - matched, words + matched);
+        }
+    }
+    if (count == 2 && is_word(words[1], "-h", "--help") && print_help_on(count, words)) {
+        return DMG_EXIT_OK;
+    }
+    return refuse_unknown(count, words);
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
+    /* What was printed must have arrived. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == DMG_EXIT_OK) {
+        fprintf(stderr, "dmgraph: writing to the standard output failed\n");
+        code = DMG_EXIT_IO;
+    }
+    return code;
+}

@@ -1,0 +1,306 @@
+/*
+ * dmgraph compute-node: one compute node of a run, started by the launcher.
+ *
+ * connect -> join the job -> rank 0 makes the store, the others find it in the catalog -> all load -> all run -> report -> wait until the launcher
+ * has read the result -> leave.
+ */
+#include "algorithms/algorithm.h"
+#include "cli/command.h"
+#include "cli/control.h"
+#include "cli/exit_code.h"
+#include "cli/node_control.h"
+#include "cli/report.h"
+#include "cli/token.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "formats/binary_form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOB_NAME   "run"
+#define GRAPH_NAME "run/graph"
+
+/** What the setup says. */
+typedef struct node_plan {
+    uint32_t rank;
+    uint32_t size;
+    const char *transport;
+    const char *addresses[DMG_MEMORY_NODES_MAX];
+    uint32_t address_count;
+    uint8_t token[DMG_TOKEN_BYTES];
+    uint64_t peer_timeout_ns;
+    const char *graph_name;
+    bool is_weighted; /* weights are wanted */
+    dmg_store_options store;
+    dmg_engine_options engine;
+    const dmg_algorithm *algorithm;
+    dmg_algorithm_options options;
+} node_plan;
+
+static dmg_status read_setup(json_t *setup, node_plan *plan)
+{
+    const char *token = NULL;
+    const char *algorithm = NULL;
+    json_t *addresses = NULL;
+    int rank = 0, size = 0, weighted = 0, partitions = 0, with_in = 0, threads = 0, tasks = 0, direction = 0,
+        density = 0, pin = 0;
+    json_int_t peer_timeout_ns = 0, cache_bytes = 0, source = 0, iterations = 0;
+    dmg_status status = dmg_control_unpack(
+        setup,
+        "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:i, s:b, s:i, s:I, s:i, s:i, s:i, s:b, s:s, s:I, s:I, s:F, s:F}",
+        "rank", &rank, "size", &size, "transport", &plan->transport, "addresses", &addresses, "token", &token,
+        "peer_timeout_ns", &peer_timeout_ns, "graph_name", &plan->graph_name, "weighted", &weighted, "partitions",
+        &partitions, "with_in", &with_in, "threads", &threads, "cache_bytes", &cache_bytes, "tasks", &tasks,
+        "direction", &direction, "density", &density, "pin_threads", &pin, "algorithm", &algorithm, "source", &source,
+        "iterations", &iterations, "tolerance", &plan->options.tolerance, "damping", &plan->options.damping);
+    if (status == DMG_OK) {
+        status = dmg_token_read(token, plan->token);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    plan->address_count = (uint32_t)json_array_size(addresses);
+    plan->algorithm = dmg_algorithm_find(algorithm);
+    if (plan->address_count == 0 || plan->address_count > DMG_MEMORY_NODES_MAX || !plan->algorithm || size < 1 ||
+        rank < 0 || rank >= size || partitions < 1 || threads < 1 || tasks < 0 || cache_bytes < 0 ||
+        peer_timeout_ns <= 0 || direction < DMG_DIRECTION_AUTO || direction > DMG_DIRECTION_PULL ||
+        density < DMG_DENSITY_AUTO || density > DMG_DENSITY_SPARSE || source < 0 || source > UINT32_MAX ||
+        iterations < 0 || iterations > UINT32_MAX) {
+        return dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
+    }
+    for (uint32_t node = 0; node < plan->address_count; node++) {
+        plan->addresses[node] = json_string_value(json_array_get(addresses, node));
+        if (!plan->addresses[node]) {
+            return dmg_error(DMG_ERR_PROTOCOL, "the setup has an address that is no text");
+        }
+    }
+    plan->rank = (uint32_t)rank;
+    plan->size = (uint32_t)size;
+    plan->peer_timeout_ns = (uint64_t)peer_timeout_ns;
+    plan->is_weighted = weighted != 0;
+    plan->store =
+        (dmg_store_options){.partition_count = (uint32_t)partitions, .with_out = true, .with_in = with_in != 0};
+    plan->engine = (dmg_engine_options){.threads = (uint32_t)threads,
+                                        .cache_bytes = (uint64_t)cache_bytes,
+                                        .tasks_in_flight = (uint32_t)tasks,
+                                        .direction = (dmg_direction)direction,
+                                        .density = (dmg_density)density,
+                                        .pin_threads = pin != 0};
+    plan->options.source = (uint32_t)source;
+    plan->options.iterations_max = (uint32_t)iterations;
+    return DMG_OK;
+}
+
+/** Map the graph that the launcher left open, and leave out what this run does not use. */
+static dmg_status map_graph(const node_plan *plan, dmg_graph *graph)
+{
+    /* The launcher has checked the contents of this very file. */
+    dmg_status status = dmg_binary_form_map(DMG_CHILD_FILE, plan->graph_name, false, graph);
+    close(DMG_CHILD_FILE);
+    if (status == DMG_OK && !plan->is_weighted) {
+        graph->weight_kind = DMG_WEIGHT_NONE;
+        graph->out.weights = NULL;
+        graph->in.weights = NULL;
+    }
+    return status;
+}
+
+/** Rank 0 makes the store and publishes its descriptor; all get it. */
+static dmg_status share_store(const node_plan *plan, dmg_client *client, dmg_channel *channel, dmg_job *job,
+                              const dmg_graph *graph, dmg_graph_store *store)
+{
+    dmg_status status = DMG_OK;
+    if (plan->rank == 0) {
+        dmg_store_options options = plan->store;
+        options.job = job->id;
+        status = dmg_graph_store_create(channel, graph, &options, store);
+        if (status == DMG_OK) {
+            status = dmg_catalog_put(channel, job->id, GRAPH_NAME, store, sizeof *store);
+        }
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_barrier(channel, job, NULL);
+    }
+    if (status == DMG_OK && plan->rank != 0) {
+        size_t bytes = sizeof *store;
+        status = dmg_catalog_get(channel, GRAPH_NAME, store, &bytes);
+        if (status == DMG_OK) {
+            status = dmg_graph_store_check(store, bytes, client);
+        }
+    }
+    return status;
+}
+
+static dmg_status send_iterations(dmg_node_control *control, const dmg_run_result *result)
+{
+    uint32_t count = result->iterations_kept;
+    dmg_status status = DMG_OK;
+    for (uint32_t first = 0; first < count && status == DMG_OK; first += DMG_REPORT_ROWS) {
+        json_t *rows = json_array();
+        for (uint32_t index = first; index < count && index < first + DMG_REPORT_ROWS; index++) {
+            json_array_append_new(rows, dmg_iteration_json(&result->iterations[index]));
+        }
+        status = dmg_node_control_send(
+            control, json_pack("{s:s, s:I, s:o}", "type", "iterations", "first", (json_int_t)first, "rows", rows));
+    }
+    return status;
+}
+
+static dmg_status send_report(dmg_node_control *control, const dmg_engine *engine, const dmg_run_result *result,
+                              uint64_t load_ns, const dmg_counters *load_counters)
+{
+    dmg_status status = send_iterations(control, result);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_node_report report = {.load_ns = load_ns,
+                              .run_ns = result->elapsed_ns,
+                              .barrier_ns = result->barrier_ns,
+                              .wait_ns = result->wait_ns,
+                              .iteration_count = result->iteration_count,
+                              .residual = result->residual,
+                              .values = result->values,
+                              .load_counters = *load_counters};
+    dmg_engine_counters(engine, &report.run_counters);
+    dmg_counters_subtract(&report.run_counters, load_counters);
+    const dmg_budget *budget = dmg_engine_budget(engine);
+    report.budget_limit_bytes = dmg_budget_limit_bytes(budget);
+    report.budget_peak_bytes = dmg_budget_peak_bytes(budget);
+    for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
+        report.purpose_peak_bytes[purpose] = dmg_budget_purpose_peak_bytes(budget, (dmg_budget_purpose)purpose);
+    }
+    json_t *message = dmg_node_report_json(&report);
+    json_object_set_new(message, "type", json_string("result"));
+    return dmg_node_control_send(control, message);
+}
+
+/** Load and run on a store that is there, report, and wait until the result has been read. */
+static dmg_status work(dmg_node_control *control, const node_plan *plan, dmg_engine *engine, const dmg_graph *graph)
+{
+    dmg_node_control_enter(control, DMG_PHASE_LOAD);
+    uint64_t started_ns = dmg_now_ns();
+    dmg_status status = dmg_engine_load(engine, graph, dmg_node_control_arcs(control));
+    if (status != DMG_OK) {
+        return status;
+    }
+    uint64_t load_ns = dmg_now_ns() - started_ns;
+    dmg_counters load_counters;
+    dmg_engine_counters(engine, &load_counters);
+    dmg_node_control_enter(control, DMG_PHASE_RUN);
+    dmg_run_result result = {0};
+    status = plan->algorithm->run(engine, &plan->options, &result);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_node_control_enter(control, DMG_PHASE_RESULT);
+    status = send_report(control, engine, &result, load_ns, &load_counters);
+    if (status == DMG_OK) {
+        dmg_node_control_wait(control);
+    }
+    return status;
+}
+
+/** People count iterations from 1. */
+static void show_iteration(void *context, uint32_t iteration, uint64_t active_vertices)
+{
+    (void)active_vertices;
+    *(_Atomic uint32_t *)context = iteration + 1;
+}
+
+static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dmg_client *client, dmg_channel *channel,
+                            const dmg_graph *graph)
+{
+    dmg_job job = {0};
+    dmg_status status = dmg_job_join(channel, JOB_NAME, plan->rank, plan->size, &job);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_graph_store store = {0};
+    dmg_engine *engine = NULL;
+    status = share_store(plan, client, channel, &job, graph, &store);
+    if (status == DMG_OK) {
+        dmg_engine_options options = plan->engine;
+        options.on_iteration = show_iteration;
+        options.on_iteration_context = dmg_node_control_iteration(control);
+        status = dmg_engine_create(client, channel, &job, &store, &options, &engine);
+    }
+    if (status == DMG_OK) {
+        status = work(control, plan, engine, graph);
+    }
+    if (status == DMG_OK) {
+        dmg_engine_destroy(engine);
+        return dmg_job_leave(channel, &job);
+    }
+    /* Told first, so that the launcher hears this node's reason before its echo from the others. */
+    dmg_node_control_fail(control, status);
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_job_abort(channel, &job, status, sentence);
+    dmg_engine_destroy(engine);
+    return dmg_error(status, "%s", sentence);
+}
+
+static dmg_status connect_and_work(dmg_node_control *control, const node_plan *plan)
+{
+    dmg_graph graph = {0};
+    dmg_client *client = NULL;
+    dmg_channel *channel = NULL;
+    dmg_client_options client_options = {.transport = plan->transport,
+                                         .addresses = plan->addresses,
+                                         .address_count = plan->address_count,
+                                         .peer_timeout_ns = plan->peer_timeout_ns};
+    memcpy(client_options.token, plan->token, sizeof client_options.token);
+    dmg_status status = map_graph(plan, &graph);
+    if (status == DMG_OK) {
+        status = dmg_client_open(&client_options, &client);
+    }
+    if (status == DMG_OK) {
+        status = dmg_channel_open(client, &channel);
+    }
+    if (status == DMG_OK) {
+        status = take_part(control, plan, client, channel, &graph);
+    }
+    dmg_channel_close(channel);
+    dmg_client_close(client);
+    dmg_graph_close(&graph);
+    return status;
+}
+
+static int run(dmg_settings *settings)
+{
+    dmg_node_control *control = NULL;
+    dmg_status status = dmg_node_control_open(settings, "compute-node", &control);
+    if (status != DMG_OK) {
+        return dmg_exit_with_error(status);
+    }
+    node_plan *plan = calloc(1, sizeof *plan);
+    status =
+        plan ? read_setup(dmg_node_control_setup(control), plan) : dmg_error(DMG_ERR_MEMORY, "no memory for the plan");
+    if (status == DMG_OK) {
+        status = dmg_node_control_start(control, plan->peer_timeout_ns, "leave", NULL, NULL);
+    }
+    if (status == DMG_OK) {
+        char name[32];
+        snprintf(name, sizeof name, "compute node %u", (unsigned int)plan->rank);
+        dmg_node_control_log(control, name);
+        status = connect_and_work(control, plan);
+    }
+    if (status != DMG_OK) {
+        dmg_node_control_fail(control, status);
+    }
+    dmg_node_control_close(control);
+    free(plan);
+    return dmg_exit_code_of(status);
+}
+
+static const dmg_option_id options[] = {DMG_OPTION_CONTROL_FD, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+
+const dmg_command dmg_command_compute_node = {.name = "compute-node",
+                                              .arguments = "",
+                                              .summary = "a compute node of a run (started by 'dmgraph run')",
+                                              .is_internal = true,
+                                              .options = options,
+                                              .run = run};

@@ -1,0 +1,224 @@
+#include "cli/node_control.h"
+
+#include "cli/control.h"
+#include "cli/text.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BEAT_MS_MAX 200
+
+struct dmg_node_control {
+    int socket;
+    int wake; /* eventfd: ends the thread */
+    json_t *setup;
+    const char *ending_type;
+    dmg_node_control_ending ending;
+    void *ending_context;
+    int beat_ms;
+    bool has_thread;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    bool is_ended; /* under the mutex */
+    _Atomic uint32_t phase;
+    _Atomic uint32_t iteration;
+    _Atomic uint64_t arcs;
+};
+
+static void send_beat(dmg_node_control *control)
+{
+    json_t *message = json_pack("{s:s, s:i, s:I, s:i}", "type", "beat", "phase", (int)control->phase, "arcs",
+                                (json_int_t)control->arcs, "iteration", (int)control->iteration);
+    if (dmg_control_send(control->socket, message, true) == DMG_ERR_PEER) {
+        _exit(EXIT_FAILURE);
+    }
+}
+
+static void listen_once(dmg_node_control *control)
+{
+    json_t *message;
+    dmg_status status = dmg_control_receive(control->socket, false, &message);
+    if (status == DMG_ERR_PEER || status == DMG_ERR_IO) {
+        _exit(EXIT_FAILURE);
+    }
+    if (!message) {
+        return;
+    }
+    if (strcmp(dmg_control_type(message), control->ending_type) == 0) {
+        pthread_mutex_lock(&control->mutex);
+        bool is_first = !control->is_ended;
+        control->is_ended = true;
+        pthread_cond_broadcast(&control->ended);
+        pthread_mutex_unlock(&control->mutex);
+        if (is_first && control->ending) {
+            control->ending(control->ending_context);
+        }
+    }
+    json_decref(message);
+}
+
+static void *beat_and_listen(void *context)
+{
+    dmg_node_control *control = context;
+    struct pollfd files[] = {{.fd = control->socket, .events = POLLIN}, {.fd = control->wake, .events = POLLIN}};
+    while (!(files[1].revents & POLLIN)) {
+        int ready = poll(files, 2, control->beat_ms);
+        if (ready == 0) {
+            send_beat(control);
+        } else if (ready > 0 && files[0].revents) {
+            listen_once(control);
+        } else if (ready < 0) {
+            files[0].revents = files[1].revents = 0;
+        }
+    }
+    return NULL;
+}
+
+dmg_status dmg_node_control_open(const dmg_settings *settings, const char *kind, dmg_node_control **result)
+{
+    int type = 0;
+    socklen_t type_bytes = sizeof type;
+    int socket = dmg_has(settings, DMG_OPTION_CONTROL_FD) ? (int)dmg_number(settings, DMG_OPTION_CONTROL_FD) : -1;
+    if (socket < 0 || getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &type_bytes) != 0 || type != SOCK_SEQPACKET) {
+        return dmg_error(
+            DMG_ERR_ARGUMENT,
+            "%s is started by 'dmgraph run' alone, which gives it a control socket; it is of no use by hand", kind);
+    }
+    dmg_node_control *control = calloc(1, sizeof *control);
+    if (!control) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the control socket");
+    }
+    control->socket = socket;
+    control->wake = eventfd(0, EFD_CLOEXEC);
+    pthread_mutex_init(&control->mutex, NULL);
+    pthread_cond_init(&control->ended, NULL);
+    dmg_status status = control->wake < 0 ? dmg_error_errno(DMG_ERR_IO, errno, "creating an eventfd")
+                                          : dmg_control_receive(socket, true, &control->setup);
+    if (status == DMG_OK && strcmp(dmg_control_type(control->setup), "setup") != 0) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "the first control message is '%s', not the setup",
+                           dmg_control_type(control->setup));
+    }
+    if (status != DMG_OK) {
+        dmg_node_control_close(control);
+        return status;
+    }
+    *result = control;
+    return DMG_OK;
+}
+
+void dmg_node_control_close(dmg_node_control *control)
+{
+    if (!control) {
+        return;
+    }
+    dmg_node_control_stop_listening(control);
+    json_decref(control->setup);
+    if (control->wake >= 0) {
+        close(control->wake);
+    }
+    close(control->socket);
+    pthread_cond_destroy(&control->ended);
+    pthread_mutex_destroy(&control->mutex);
+    free(control);
+}
+
+json_t *dmg_node_control_setup(dmg_node_control *control)
+{
+    return control->setup;
+}
+
+dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type,
+                                  dmg_node_control_ending ending, void *context)
+{
+    uint64_t fifth_ms = peer_timeout_ns / 5000000;
+    control->beat_ms = fifth_ms < 1 ? 1 : fifth_ms < BEAT_MS_MAX ? (int)fifth_ms : BEAT_MS_MAX;
+    control->ending_type = ending_type;
+    control->ending = ending;
+    control->ending_context = context;
+    int error = pthread_create(&control->thread, NULL, beat_and_listen, control);
+    if (error) {
+        return dmg_error_errno(DMG_ERR_MEMORY, error, "starting the control thread");
+    }
+    control->has_thread = true;
+    return DMG_OK;
+}
+
+void dmg_node_control_stop_listening(dmg_node_control *control)
+{
+    if (control->has_thread) {
+        uint64_t one = 1;
+        while (write(control->wake, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+        pthread_join(control->thread, NULL);
+        control->has_thread = false;
+    }
+}
+
+void dmg_node_control_wait(dmg_node_control *control)
+{
+    pthread_mutex_lock(&control->mutex);
+    while (!control->is_ended) {
+        pthread_cond_wait(&control->ended, &control->mutex);
+    }
+    pthread_mutex_unlock(&control->mutex);
+}
+
+dmg_status dmg_node_control_send(dmg_node_control *control, json_t *message)
+{
+    return dmg_control_send(control->socket, message, false);
+}
+
+void dmg_node_control_fail(dmg_node_control *control, dmg_status status)
+{
+    const char *sentence = dmg_error_message();
+    json_t *message = json_pack("{s:s, s:i}", "type", "error", "status", (int)status);
+    json_object_set_new(message, "sentence", dmg_json_text(*sentence ? sentence : dmg_status_name(status)));
+    dmg_node_control_send(control, message);
+}
+
+void dmg_node_control_enter(dmg_node_control *control, dmg_phase phase)
+{
+    control->phase = phase;
+    send_beat(control);
+}
+
+_Atomic uint64_t *dmg_node_control_arcs(dmg_node_control *control)
+{
+    return &control->arcs;
+}
+
+_Atomic uint32_t *dmg_node_control_iteration(dmg_node_control *control)
+{
+    return &control->iteration;
+}
+
+static void print_line(dmg_log_level level, const char *line, void *context)
+{
+    static const char *const names[] = {
+        [DMG_LOG_DEBUG] = "debug", [DMG_LOG_INFO] = "info", [DMG_LOG_WARNING] = "warning"};
+    fprintf(stderr, "%s: %s: %s\n", (const char *)context, names[level], line);
+}
+
+void dmg_log_to_stderr(const char *process_name, uint64_t level)
+{
+    if (level <= DMG_LOG_WARNING) {
+        dmg_log_set_sink(print_line, (void *)(uintptr_t)process_name, (dmg_log_level)level);
+    }
+}
+
+void dmg_node_control_log(dmg_node_control *control, const char *process_name)
+{
+    const json_t *level = json_object_get(control->setup, "log_level");
+    dmg_log_to_stderr(process_name, json_is_integer(level) ? (uint64_t)json_integer_value(level) : DMG_LOG_WARNING);
+}

@@ -1,0 +1,62 @@
+/**
+ * @file node_control.h
+ * A started node's end of the control socket: a thread that beats, so that the launcher sees life and progress, and listens.
+ *
+ * When the launcher is gone, the process ends at once: nothing is worth finishing.
+ */
+#ifndef DMG_CLI_NODE_CONTROL_H
+#define DMG_CLI_NODE_CONTROL_H
+
+#include "cli/options.h"
+#include "transport/transport.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+
+/** A node's open descriptors, beside the standard ones: its control socket, and a compute node's graph. */
+#define DMG_CHILD_CONTROL 3
+#define DMG_CHILD_FILE    4
+
+/** What the launcher shows as the node's state; in this order. */
+typedef enum dmg_phase { DMG_PHASE_START, DMG_PHASE_LOAD, DMG_PHASE_RUN, DMG_PHASE_RESULT, DMG_PHASES } dmg_phase;
+
+typedef struct dmg_node_control dmg_node_control;
+
+/** Called in the listening thread when the message of this type came that the node ends on. */
+typedef void (*dmg_node_control_ending)(void *context);
+
+/**
+ * Take over the socket that --control-fd names, and wait for the setup. DMG_ERR_ARGUMENT, with a sentence for people, when there is no such
+ * socket: the program was started by hand.
+ */
+dmg_status dmg_node_control_open(const dmg_settings *settings, const char *kind, dmg_node_control **control);
+/** Stops the thread, closes the socket. NULL is allowed. */
+void dmg_node_control_close(dmg_node_control *control);
+/** The setup message; owned by the control. */
+json_t *dmg_node_control_setup(dmg_node_control *control);
+
+/** Start beating and listening; `ending` (may be NULL) is called when the message `ending_type` comes. */
+dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type,
+                                  dmg_node_control_ending ending, void *context);
+/** Stop beating and listening: `ending` is not called any more. */
+void dmg_node_control_stop_listening(dmg_node_control *control);
+/** Wait until the message that ends the node has come. */
+void dmg_node_control_wait(dmg_node_control *control);
+
+/** Send a message (takes the reference). Thread-safe. */
+dmg_status dmg_node_control_send(dmg_node_control *control, json_t *message);
+/** Tell the launcher of this thread's last error. */
+void dmg_node_control_fail(dmg_node_control *control, dmg_status status);
+/** Enter a phase; sends a beat. */
+void dmg_node_control_enter(dmg_node_control *control, dmg_phase phase);
+
+/** Counters that the beats carry: arcs loaded, and the number of the iteration that runs. */
+_Atomic uint64_t *dmg_node_control_arcs(dmg_node_control *control);
+_Atomic uint32_t *dmg_node_control_iteration(dmg_node_control *control);
+
+/** Send log lines to stderr, from the level on that the setup names, each with this process's name in front (the text must stay). */
+void dmg_node_control_log(dmg_node_control *control, const char *process_name);
+/** The same for any process; `level` is a choice of --log-level. */
+void dmg_log_to_stderr(const char *process_name, uint64_t level);
+
+#endif

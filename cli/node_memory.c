@@ -1,0 +1,125 @@
+/*
+ * dmgraph memory-node: one memory node of a run, started by the launcher.
+ *
+ * The main thread serves; the control thread stops it when the launcher says so, a signal handler on SIGTERM. Its last word is
+ * how much memory was used.
+ */
+#include "cli/command.h"
+#include "cli/control.h"
+#include "cli/exit_code.h"
+#include "cli/node_control.h"
+#include "cli/token.h"
+#include "core/base/error.h"
+#include "core/pool/memory_node.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+
+/* For the signal handler alone, which gets no context. */
+static dmg_memory_node *_Atomic served_node;
+
+static void stop_on_signal(int number)
+{
+    (void)number;
+    dmg_memory_node *node = served_node;
+    if (node) {
+        dmg_memory_node_stop(node);
+    }
+}
+
+static void stop_on_message(void *context)
+{
+    dmg_memory_node_stop(context);
+}
+
+static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options)
+{
+    json_int_t node = 0;
+    json_int_t bytes = 0;
+    json_int_t peer_timeout_ns = 0;
+    int numa_node = -1;
+    int page_size = 0;
+    int prefault = 0;
+    const char *token = NULL;
+    dmg_status status =
+        dmg_control_unpack(setup, "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:b}", "transport", &options->transport, "token",
+                           &token, "node", &node, "bytes", &bytes, "peer_timeout_ns", &peer_timeout_ns, "numa_node",
+                           &numa_node, "page_size", &page_size, "prefault", &prefault);
+    if (status == DMG_OK) {
+        status = dmg_token_read(token, options->token);
+    }
+    if (status == DMG_OK && (node < 0 || node >= DMG_MEMORY_NODES_MAX || bytes <= 0 || peer_timeout_ns <= 0 ||
+                             page_size < DMG_PAGE_DEFAULT || page_size > DMG_PAGE_1G)) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
+    }
+    options->node = (uint16_t)node;
+    options->peer_timeout_ns = (uint64_t)peer_timeout_ns;
+    options->segment = (dmg_segment_options){.bytes = (uint64_t)bytes,
+                                             .numa_node = numa_node,
+                                             .page_size = (dmg_page_size)page_size,
+                                             .prefault = prefault != 0};
+    return status;
+}
+
+static dmg_status serve(dmg_node_control *control, const dmg_memory_node_options *options)
+{
+    dmg_memory_node *node = NULL;
+    dmg_status status = dmg_memory_node_create(options, &node);
+    if (status != DMG_OK) {
+        return status;
+    }
+    served_node = node;
+    const struct sigaction action = {.sa_handler = stop_on_signal};
+    sigaction(SIGTERM, &action, NULL);
+    status = dmg_node_control_start(control, options->peer_timeout_ns, "stop", stop_on_message, node);
+    if (status == DMG_OK) {
+        status = dmg_node_control_send(
+            control, json_pack("{s:s, s:s}", "type", "address", "address", dmg_memory_node_address(node)));
+    }
+    if (status == DMG_OK) {
+        status = dmg_memory_node_serve(node);
+    }
+    if (status == DMG_OK) {
+        uint64_t allocated = 0;
+        uint64_t peak = 0;
+        dmg_memory_node_usage(node, &allocated, &peak);
+        status = dmg_node_control_send(control, json_pack("{s:s, s:I, s:I}", "type", "usage", "allocated_bytes",
+                                                          (json_int_t)allocated, "peak_bytes", (json_int_t)peak));
+    }
+    served_node = NULL;
+    dmg_node_control_stop_listening(control);
+    dmg_memory_node_destroy(node);
+    return status;
+}
+
+static int run(dmg_settings *settings)
+{
+    dmg_node_control *control = NULL;
+    dmg_status status = dmg_node_control_open(settings, "memory-node", &control);
+    if (status != DMG_OK) {
+        return dmg_exit_with_error(status);
+    }
+    dmg_memory_node_options options = {0};
+    status = read_setup(dmg_node_control_setup(control), &options);
+    char name[32];
+    snprintf(name, sizeof name, "memory node %u", (unsigned int)options.node);
+    dmg_node_control_log(control, name);
+    if (status == DMG_OK) {
+        status = serve(control, &options);
+    }
+    if (status != DMG_OK) {
+        dmg_node_control_fail(control, status);
+    }
+    dmg_node_control_close(control);
+    return dmg_exit_code_of(status);
+}
+
+static const dmg_option_id options[] = {DMG_OPTION_CONTROL_FD, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+
+const dmg_command dmg_command_memory_node = {.name = "memory-node",
+                                             .arguments = "",
+                                             .summary = "a memory node of a run (started by 'dmgraph run')",
+                                             .is_internal = true,
+                                             .options = options,
+                                             .run = run};

@@ -1,0 +1,425 @@
+#include "cli/options.h"
+
+#include "cli/text.h"
+#include "core/base/checked.h"
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT64_MAX
+
+static const dmg_option table[DMG_OPTION_COUNT] = {
+    [DMG_OPTION_TRANSPORT] = {"transport", DMG_TYPE_TEXT, "T", NULL, "cxl_shm", 0, 0, 0, 0,
+                              "interconnect: cxl_shm or ucx, with options after a colon (docs/transports.md)"},
+    [DMG_OPTION_MNS] = {"mns", DMG_TYPE_NUMBER, "M", NULL, "1", 1, 16, 0, 0, "memory nodes to start"},
+    [DMG_OPTION_CNS] = {"cns", DMG_TYPE_NUMBER, "C", NULL, "1", 1, 64, 0, 0, "compute nodes to start"},
+    [DMG_OPTION_THREADS] = {"threads", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 1024, 0, 0,
+                            "worker threads a compute node (default: this machine's cores / C)"},
+    [DMG_OPTION_CACHE] = {"cache", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 4096, NONE, 0, 0,
+                          "hard limit of what a compute node keeps for the run (default: none)"},
+    [DMG_OPTION_MEMORY] = {"memory", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 1 << 20, UINT64_C(1) << 47, 0, 0,
+                           "segment of each memory node (default: what the graph and the run need)"},
+    [DMG_OPTION_PARTITIONS] = {"partitions", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 64, 0, 0,
+                               "partitions of the graph (default: C)"},
+    [DMG_OPTION_TASKS] = {"tasks", DMG_TYPE_NUMBER, "N", NULL, "4", 1, 64, 0, 0,
+                          "batches of vertices that a worker keeps in flight"},
+    [DMG_OPTION_PIN_THREADS] = {"pin-threads", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                                "bind each worker to a core"},
+    [DMG_OPTION_PEER_TIMEOUT] = {"peer-timeout", DMG_TYPE_TIME, "TIME", NULL, "5s", 100000000, UINT64_C(3600000000000),
+                                 0, 0, "a node that is silent for so long counts as dead"},
+    [DMG_OPTION_NUMA_NODE] = {"numa-node", DMG_TYPE_NUMBER, "N", NULL, NULL, 0, 1023, 0, 0,
+                              "NUMA node of the memory nodes' segments (default: the kernel's choice)"},
+    [DMG_OPTION_PAGE_SIZE] = {"page-size", DMG_TYPE_CHOICE, NULL, "default|2M|1G", "default", 0, 0, 0, 0,
+                              "pages of the segments"},
+    [DMG_OPTION_PREFAULT] = {"prefault", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                             "touch all pages of the segments at the start"},
+    [DMG_OPTION_SOURCE] = {"source", DMG_TYPE_NUMBER, "ID", NULL, NULL, 0, NONE, 0, 0,
+                           "start vertex of bfs and sssp (default: the smallest id with an arc out)"},
+    [DMG_OPTION_ITERATIONS] = {"iterations", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, UINT32_MAX, 0, 0,
+                               "iterations of pagerank (default: until the tolerance, at most 1000)"},
+    [DMG_OPTION_TOLERANCE] = {"tolerance", DMG_TYPE_REAL, "X", NULL, NULL, 0, 0, 0, 1e9,
+                              "pagerank ends when the ranks change by less in all (default: 1e-9)"},
+    [DMG_OPTION_DAMPING] = {"damping", DMG_TYPE_REAL, "D", NULL, NULL, 0, 0, 0, 1,
+                            "damping factor of pagerank (default: 0.85)"},
+    [DMG_OPTION_DIRECTION] = {"direction", DMG_TYPE_CHOICE, NULL, "auto|push|pull", "auto", 0, 0, 0, 0,
+                              "direction of the iterations"},
+    [DMG_OPTION_DENSITY] = {"density", DMG_TYPE_CHOICE, NULL, "auto|dense|sparse", "auto", 0, 0, 0, 0,
+                            "mode of the iterations"},
+    [DMG_OPTION_DIRECTED] = {"directed", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                             "edges have a direction (the default of edge lists)"},
+    [DMG_OPTION_UNDIRECTED] = {"undirected", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                               "a line `u v` is an edge in both directions"},
+    [DMG_OPTION_UNWEIGHTED] = {"unweighted", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                               "check the third column, and leave it out of the graph"},
+    [DMG_OPTION_DEDUP] = {"dedup", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                          "of repeated edges keep one, with the smallest weight"},
+    [DMG_OPTION_NO_LOOPS] = {"no-loops", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                             "leave out edges from a vertex to itself"},
+    [DMG_OPTION_OUT_LISTS_ONLY] = {"out-lists-only", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                                   "do not store a directed graph's lists against the arcs"},
+    [DMG_OPTION_SCALE] = {"scale", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 31, 0, 0, "2^N vertex ids"},
+    [DMG_OPTION_EDGE_FACTOR] = {"edge-factor", DMG_TYPE_NUMBER, "N", NULL, "16", 1, 65536, 0, 0, "edges a vertex id"},
+    [DMG_OPTION_SEED] = {"seed", DMG_TYPE_NUMBER, "N", NULL, "1", 0, NONE, 0, 0,
+                         "the same seed gives the same graph, everywhere"},
+    [DMG_OPTION_WEIGHTED] = {"weighted", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                             "give edges integer weights from 1 to 255"},
+    [DMG_OPTION_OUTPUT] = {"output", DMG_TYPE_TEXT, "FILE", NULL, NULL, 0, 0, 0, 0,
+                           "write one line a vertex, by ascending id; - is the standard output"},
+    [DMG_OPTION_VERIFY] = {"verify", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "compare with a serial computation"},
+    [DMG_OPTION_TABLE] = {"table", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print a line an iteration"},
+    [DMG_OPTION_JSON] = {"json", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                         "print one JSON object for programs (docs/cli.md)"},
+    [DMG_OPTION_QUIET] = {"quiet", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print no summary"},
+    [DMG_OPTION_NO_PROGRESS] = {"no-progress", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "show no progress bar"},
+    [DMG_OPTION_LOG_LEVEL] = {"log-level", DMG_TYPE_CHOICE, NULL, "debug|info|warning|none", "warning", 0, 0, 0, 0,
+                              "log lines on the standard error"},
+    [DMG_OPTION_CONTROL_FD] = {"control-fd", DMG_TYPE_NUMBER, "N", NULL, NULL, 3, 1 << 20, 0, 0,
+                               "the socket to the launcher"},
+    [DMG_OPTION_HELP] = {"help", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print this"},
+};
+
+const dmg_option *dmg_option_get(dmg_option_id id)
+{
+    return &table[id];
+}
+
+/** Digits only: strtoull would take signs and spaces, and wrap. Moves *text behind them. */
+static bool read_digits(const char **text, uint64_t *number)
+{
+    const char *start = *text;
+    uint64_t value = 0;
+    for (; **text >= '0' && **text <= '9'; (*text)++) {
+        if (!dmg_checked_multiply(value, 10, &value) || !dmg_checked_add(value, (uint64_t)(**text - '0'), &value)) {
+            return false;
+        }
+    }
+    *number = value;
+    return *text != start;
+}
+
+dmg_status dmg_parse_number(const char *text, uint64_t *number)
+{
+    const char *rest = text;
+    if (!read_digits(&rest, number) || *rest) {
+        return dmg_error(DMG_ERR_ARGUMENT, "'%s' is not an unsigned integer of at most 64 bits", text);
+    }
+    return DMG_OK;
+}
+
+/**
+ * A non-negative decimal number without sign, exponent or spaces; moves *text behind it. Long double has 64 bits of mantissa, so
+ * that whole bytes stay exact.
+ */
+static bool read_decimal(const char **text, long double *number)
+{
+    const char *at = *text;
+    long double value = 0;
+    bool has_digits = false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        value = value * 10 + (*at - '0');
+        has_digits = true;
+    }
+    if (*at == '.') {
+        long double unit = 1;
+        for (at++; *at >= '0' && *at <= '9'; at++) {
+            unit *= 10;
+            value += (*at - '0') / unit;
+            has_digits = true;
+        }
+    }
+    *text = at;
+    *number = value;
+    return has_digits;
+}
+
+dmg_status dmg_parse_size(const char *text, uint64_t *bytes)
+{
+    static const char suffixes[] = "KMGT";
+    const char *rest = text;
+    long double value;
+    bool is_good = read_decimal(&rest, &value);
+    const char *suffix = *rest ? strchr(suffixes, *rest >= 'a' ? *rest - ('a' - 'A') : *rest) : NULL;
+    if (is_good && suffix) {
+        value = ldexpl(value, 10 * (int)(suffix - suffixes + 1));
+        rest++;
+        if (strcmp(rest, "iB") == 0) {
+            rest += 2;
+        }
+    }
+    if (is_good && (*rest == 'B' || *rest == 'b')) {
+        rest++;
+    }
+    if (!is_good || *rest) {
+        return dmg_error(DMG_ERR_ARGUMENT, "'%s' is not a size: expected a number of bytes, or one with K, M, G or T",
+                         text);
+    }
+    if (value >= 18446744073709551616.0L) {
+        return dmg_error(DMG_ERR_ARGUMENT, "the size '%s' does not fit into 64 bits", text);
+    }
+    *bytes = (uint64_t)value;
+    return DMG_OK;
+}
+
+dmg_status dmg_parse_time(const char *text, uint64_t *duration_ns)
+{
+    static const struct {
+        const char *suffix;
+        long double nanoseconds;
+    } units[] = {{"ns", 1}, {"us", 1e3L}, {"ms", 1e6L}, {"s", 1e9L}, {"min", 60e9L}};
+    const char *rest = text;
+    long double value;
+    if (read_decimal(&rest, &value)) {
+        for (size_t unit = 0; unit < sizeof units / sizeof units[0]; unit++) {
+            if (strcmp(rest, units[unit].suffix) == 0) {
+                value = roundl(value * units[unit].nanoseconds);
+                if (value >= 18446744073709551616.0L) {
+                    return dmg_error(DMG_ERR_ARGUMENT, "the time '%s' is too long", text);
+                }
+                *duration_ns = (uint64_t)value;
+                return DMG_OK;
+            }
+        }
+    }
+    return dmg_error(DMG_ERR_ARGUMENT,
+                     "'%s' is not a time: expected a number with ms or s behind it, as in 500ms or 5s", text);
+}
+
+static dmg_status parse_real(const char *text, double *real)
+{
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || *text == ' ') {
+        return dmg_error(DMG_ERR_ARGUMENT, "'%s' is not a decimal number", text);
+    }
+    *real = value;
+    return DMG_OK;
+}
+
+static dmg_status parse_choice(const char *choices, const char *text, uint64_t *index)
+{
+    size_t length = strlen(text);
+    uint64_t position = 0;
+    for (const char *word = choices; word; position++) {
+        const char *end = strchr(word, '|');
+        size_t word_length = end ? (size_t)(end - word) : strlen(word);
+        if (word_length == length && memcmp(word, text, length) == 0) {
+            *index = position;
+            return DMG_OK;
+        }
+        word = end ? end + 1 : NULL;
+    }
+    return dmg_error(DMG_ERR_ARGUMENT, "'%s' is not one of %s", text, choices);
+}
+
+static dmg_status check_range(const dmg_option *option, const char *text, const dmg_option_value *value)
+{
+    if (option->type == DMG_TYPE_REAL) {
+        if (value->real < option->real_least || value->real > option->real_most) {
+            return dmg_error(DMG_ERR_ARGUMENT, "%s is out of range: expected %g to %g", text, option->real_least,
+                             option->real_most);
+        }
+        return DMG_OK;
+    }
+    if (value->number < option->least || value->number > option->most) {
+        const char *unit = option->type == DMG_TYPE_SIZE ? " bytes" : option->type == DMG_TYPE_TIME ? " ns" : "";
+        if (option->most == NONE) {
+            return dmg_error(DMG_ERR_ARGUMENT, "%s is out of range: expected at least %llu%s", text,
+                             (unsigned long long)option->least, unit);
+        }
+        return dmg_error(DMG_ERR_ARGUMENT, "%s is out of range: expected %llu to %llu%s", text,
+                         (unsigned long long)option->least, (unsigned long long)option->most, unit);
+    }
+    return DMG_OK;
+}
+
+static dmg_status parse_value(const dmg_option *option, const char *text, dmg_option_value *value)
+{
+    dmg_status status = DMG_OK;
+    switch (option->type) {
+    case DMG_TYPE_FLAG:
+        value->number = 1;
+        break;
+    case DMG_TYPE_TEXT:
+        if (!*text) {
+            status = dmg_error(DMG_ERR_ARGUMENT, "the value is empty");
+        }
+        break;
+    case DMG_TYPE_NUMBER:
+        status = dmg_parse_number(text, &value->number);
+        break;
+    case DMG_TYPE_SIZE:
+        status = dmg_parse_size(text, &value->number);
+        break;
+    case DMG_TYPE_TIME:
+        status = dmg_parse_time(text, &value->number);
+        break;
+    case DMG_TYPE_REAL:
+        status = parse_real(text, &value->real);
+        break;
+    case DMG_TYPE_CHOICE:
+        status = parse_choice(option->choices, text, &value->number);
+        break;
+    }
+    if (status == DMG_OK && (option->type == DMG_TYPE_NUMBER || option->type == DMG_TYPE_SIZE ||
+                             option->type == DMG_TYPE_TIME || option->type == DMG_TYPE_REAL)) {
+        status = check_range(option, text, value);
+    }
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status, "--%s", option->name);
+    }
+    value->has_value = true;
+    value->text = text;
+    return DMG_OK;
+}
+
+static dmg_option_id find_option(const dmg_option_id *allowed, const char *name, size_t length)
+{
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT; id++) {
+        if (strlen(table[*id].name) == length && memcmp(table[*id].name, name, length) == 0) {
+            return *id;
+        }
+    }
+    return DMG_OPTION_COUNT;
+}
+
+#define COMPARED_LENGTH_MAX 32
+
+/** Levenshtein's distance of two short words. */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t row[COMPARED_LENGTH_MAX + 1];
+    for (size_t j = 0; j <= b_length; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t least = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = least < substituted ? least : substituted;
+        }
+    }
+    return row[b_length];
+}
+
+static dmg_status unknown_option(const dmg_option_id *allowed, const char *argument, size_t length)
+{
+    const char *name = argument + 2;
+    size_t name_length = length - 2;
+    const char *nearest = NULL;
+    size_t nearest_distance = 4;
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT && name_length <= COMPARED_LENGTH_MAX; id++) {
+        size_t distance = edit_distance(name, name_length, table[*id].name, strlen(table[*id].name));
+        if (distance < nearest_distance && distance < name_length) {
+            nearest_distance = distance;
+            nearest = table[*id].name;
+        }
+    }
+    if (nearest) {
+        return dmg_error(DMG_ERR_ARGUMENT, "unknown option %.*s; did you mean --%s?", (int)length, argument, nearest);
+    }
+    return dmg_error(DMG_ERR_ARGUMENT, "unknown option %.*s; --help lists the options", (int)length, argument);
+}
+
+dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *const *arguments, dmg_settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT; id++) {
+        if (table[*id].default_text) {
+            dmg_status status = parse_value(&table[*id], table[*id].default_text, &settings->values[*id]);
+            if (status != DMG_OK) {
+                return status;
+            }
+        }
+    }
+    bool options_ended = false;
+    for (int index = 0; index < count; index++) {
+        const char *argument = arguments[index];
+        if (!options_ended && strcmp(argument, "--") == 0) {
+            options_ended = true;
+            continue;
+        }
+        if (!options_ended && strcmp(argument, "-h") == 0) {
+            argument = "--help";
+        }
+        if (options_ended || argument[0] != '-' || argument[1] == '\0') {
+            if (settings->positional_count == DMG_POSITIONALS_MAX) {
+                return dmg_error(DMG_ERR_ARGUMENT, "too many arguments, from '%s' on", argument);
+            }
+            settings->positionals[settings->positional_count++] = argument;
+            continue;
+        }
+        const char *equals = strchr(argument, '=');
+        size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
+        if (argument[1] != '-') {
+            return dmg_error(DMG_ERR_ARGUMENT, "unknown option %s; options begin with two dashes", argument);
+        }
+        dmg_option_id id = find_option(allowed, argument + 2, length - 2);
+        if (id == DMG_OPTION_COUNT) {
+            return unknown_option(allowed, argument, length);
+        }
+        const dmg_option *option = &table[id];
+        const char *text = equals ? equals + 1 : "";
+        if (option->type == DMG_TYPE_FLAG && equals) {
+            return dmg_error(DMG_ERR_ARGUMENT, "--%s takes no value", option->name);
+        }
+        if (option->type != DMG_TYPE_FLAG && !equals) {
+            if (index + 1 == count) {
+                return dmg_error(DMG_ERR_ARGUMENT, "--%s needs a value", option->name);
+            }
+            text = arguments[++index];
+        }
+        dmg_status status = parse_value(option, text, &settings->values[id]);
+        if (status != DMG_OK) {
+            return status;
+        }
+        settings->values[id].is_given = true;
+    }
+    return DMG_OK;
+}
+
+void dmg_options_print(FILE *to, const dmg_option_id *allowed)
+{
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT; id++) {
+        const dmg_option *option = &table[*id];
+        char left[64];
+        const char *value = option->choices ? option->choices : option->placeholder;
+        snprintf(left, sizeof left, "--%s%s%s", option->name, value ? " " : "", value ? value : "");
+        fprintf(to, "  %-36s %s", left, option->help);
+        if (option->default_text) {
+            fprintf(to, " (default: %s)", option->default_text);
+        }
+        fputc('\n', to);
+    }
+}
+
+json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *settings)
+{
+    json_t *object = json_object();
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT; id++) {
+        const dmg_option *option = &table[*id];
+        const dmg_option_value *value = &settings->values[*id];
+        json_t *shown = NULL;
+        if (option->type == DMG_TYPE_FLAG) {
+            shown = json_boolean(value->number != 0);
+        } else if (!value->has_value) {
+            shown = json_null();
+        } else if (option->type == DMG_TYPE_TEXT || option->type == DMG_TYPE_CHOICE) {
+            shown = dmg_json_text(value->text);
+        } else if (option->type == DMG_TYPE_REAL) {
+            shown = json_real(value->real);
+        } else if (option->type == DMG_TYPE_TIME) {
+            shown = json_real((double)value->number / 1e9);
+        } else {
+            shown = dmg_json_id(value->number);
+        }
+        json_object_set_new(object, option->name, shown);
+    }
+    return object;
+}

@@ -1,0 +1,277 @@
+#include "cli/report.h"
+
+#include "core/base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(value) ((json_int_t)(value))
+
+static uint64_t *counter_field(dmg_counters *counters, size_t index)
+{
+    uint64_t *const fields[] = {&counters->rings, &counters->in_place_spans, &counters->in_place_bytes,
+                                &counters->wait_ns};
+    return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
+}
+
+static const char *const counter_names[] = {"rings", "in_place_spans", "in_place_bytes", "wait_ns", NULL};
+
+json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
+{
+    json_t *object = json_object();
+    dmg_counters copy = *counters;
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        json_object_set_new(object, dmg_operation_kind_name((dmg_operation_kind)kind),
+                            json_pack("{s:I, s:I}", "operations", COUNT(counters->operations[kind]), "bytes",
+                                      COUNT(counters->bytes[kind])));
+    }
+    for (size_t index = 0; counter_names[index]; index++) {
+        json_object_set_new(object, counter_names[index], json_integer(COUNT(*counter_field(&copy, index))));
+    }
+    if (with_sizes) {
+        json_t *sizes = json_array();
+        for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+            json_array_append_new(sizes, json_integer(COUNT(counters->sizes[bucket])));
+        }
+        json_object_set_new(object, "sizes", sizes);
+    }
+    return object;
+}
+
+static dmg_status take_count(const json_t *object, const char *name, uint64_t *value)
+{
+    const json_t *number = json_object_get(object, name);
+    if (!json_is_integer(number) || json_integer_value(number) < 0) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a node's report has no count '%s'", name);
+    }
+    *value = (uint64_t)json_integer_value(number);
+    return DMG_OK;
+}
+
+static dmg_status take_real(const json_t *object, const char *name, double *value)
+{
+    const json_t *number = json_object_get(object, name);
+    if (!json_is_number(number)) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a node's report has no number '%s'", name);
+    }
+    *value = json_number_value(number);
+    return DMG_OK;
+}
+
+dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
+{
+    memset(counters, 0, sizeof *counters);
+    dmg_status status = DMG_OK;
+    for (int kind = 0; kind < DMG_OPERATION_KINDS && status == DMG_OK; kind++) {
+        const json_t *pair = json_object_get(object, dmg_operation_kind_name((dmg_operation_kind)kind));
+        status = take_count(pair, "operations", &counters->operations[kind]);
+        if (status == DMG_OK) {
+            status = take_count(pair, "bytes", &counters->bytes[kind]);
+        }
+    }
+    for (size_t index = 0; counter_names[index] && status == DMG_OK; index++) {
+        status = take_count(object, counter_names[index], counter_field(counters, index));
+    }
+    const json_t *sizes = json_object_get(object, "sizes");
+    for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS && sizes; bucket++) {
+        counters->sizes[bucket] = (uint64_t)json_integer_value(json_array_get(sizes, bucket));
+    }
+    return status;
+}
+
+static json_t *range_array_json(const dmg_range_array *array)
+{
+    json_t *bases = json_array();
+    for (uint32_t node = 0; node < array->node_count && node < DMG_RANGE_ARRAY_NODES_MAX; node++) {
+        json_array_append_new(bases, json_integer(COUNT(array->base[node])));
+    }
+    return json_pack("{s:I, s:I, s:I, s:o}", "count", COUNT(array->count), "per_node", COUNT(array->per_node),
+                     "element_bytes", COUNT(array->element_bytes), "bases", bases);
+}
+
+static dmg_status range_array_from_json(const json_t *object, dmg_range_array *array)
+{
+    memset(array, 0, sizeof *array);
+    uint64_t element_bytes = 0;
+    dmg_status status = take_count(object, "count", &array->count);
+    if (status == DMG_OK) {
+        status = take_count(object, "per_node", &array->per_node);
+    }
+    if (status == DMG_OK) {
+        status = take_count(object, "element_bytes", &element_bytes);
+    }
+    const json_t *bases = json_object_get(object, "bases");
+    size_t nodes = json_array_size(bases);
+    if (status == DMG_OK &&
+        (nodes > DMG_RANGE_ARRAY_NODES_MAX || element_bytes > 64 ||
+         (array->count > 0 && (array->per_node == 0 || nodes == 0 || (array->count - 1) / array->per_node >= nodes)))) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "a node's report has an impossible range array");
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    array->element_bytes = (uint32_t)element_bytes;
+    array->node_count = (uint32_t)nodes;
+    for (size_t node = 0; node < nodes; node++) {
+        array->base[node] = (dmg_address)json_integer_value(json_array_get(bases, node));
+    }
+    return DMG_OK;
+}
+
+json_t *dmg_node_report_json(const dmg_node_report *report)
+{
+    json_t *purposes = json_object();
+    for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
+        json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
+                            json_integer(COUNT(report->purpose_peak_bytes[purpose])));
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:I, s:I, s:o}", "load_ns", COUNT(report->load_ns),
+                     "run_ns", COUNT(report->run_ns), "barrier_ns", COUNT(report->barrier_ns), "wait_ns",
+                     COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual",
+                     report->residual, "values", range_array_json(&report->values), "load_counters",
+                     dmg_counters_json(&report->load_counters, true), "run_counters",
+                     dmg_counters_json(&report->run_counters, true), "budget_limit_bytes",
+                     COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
+                     "purpose_peak_bytes", purposes);
+}
+
+dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
+{
+    memset(report, 0, sizeof *report);
+    uint64_t iteration_count = 0;
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } counts[] = {{"load_ns", &report->load_ns},
+                  {"run_ns", &report->run_ns},
+                  {"barrier_ns", &report->barrier_ns},
+                  {"wait_ns", &report->wait_ns},
+                  {"iteration_count", &iteration_count},
+                  {"budget_limit_bytes", &report->budget_limit_bytes},
+                  {"budget_peak_bytes", &report->budget_peak_bytes}};
+    dmg_status status = DMG_OK;
+    for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
+        status = take_count(object, counts[index].name, counts[index].value);
+    }
+    report->iteration_count = (uint32_t)iteration_count;
+    const json_t *purposes = json_object_get(object, "purpose_peak_bytes");
+    for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES && status == DMG_OK; purpose++) {
+        status = take_count(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
+                            &report->purpose_peak_bytes[purpose]);
+    }
+    if (status == DMG_OK) {
+        status = take_real(object, "residual", &report->residual);
+    }
+    if (status == DMG_OK) {
+        status = range_array_from_json(json_object_get(object, "values"), &report->values);
+    }
+    if (status == DMG_OK) {
+        status = dmg_counters_from_json(json_object_get(object, "load_counters"), &report->load_counters);
+    }
+    if (status == DMG_OK) {
+        status = dmg_counters_from_json(json_object_get(object, "run_counters"), &report->run_counters);
+    }
+    return status;
+}
+
+json_t *dmg_iteration_json(const dmg_iteration *iteration)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "direction",
+                     dmg_direction_name(iteration->direction), "density", dmg_density_name(iteration->density),
+                     "active_vertices", COUNT(iteration->active_vertices), "arcs", COUNT(iteration->arcs),
+                     "updates_local", COUNT(iteration->updates_local), "updates_remote",
+                     COUNT(iteration->updates_remote), "elapsed_ns", COUNT(iteration->elapsed_ns), "barrier_ns",
+                     COUNT(iteration->barrier_ns), "counters", dmg_counters_json(&iteration->counters, false));
+}
+
+dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
+{
+    memset(iteration, 0, sizeof *iteration);
+    const char *direction = json_string_value(json_object_get(object, "direction"));
+    const char *density = json_string_value(json_object_get(object, "density"));
+    if (!direction || !density) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a node's report has an iteration without a direction or density");
+    }
+    iteration->direction = strcmp(direction, "pull") == 0 ? DMG_DIRECTION_PULL : DMG_DIRECTION_PUSH;
+    iteration->density = strcmp(density, "sparse") == 0 ? DMG_DENSITY_SPARSE : DMG_DENSITY_DENSE;
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } counts[] = {{"active_vertices", &iteration->active_vertices}, {"arcs", &iteration->arcs},
+                  {"updates_local", &iteration->updates_local},     {"updates_remote", &iteration->updates_remote},
+                  {"elapsed_ns", &iteration->elapsed_ns},           {"barrier_ns", &iteration->barrier_ns}};
+    dmg_status status = DMG_OK;
+    for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
+        status = take_count(object, counts[index].name, counts[index].value);
+    }
+    if (status == DMG_OK) {
+        status = dmg_counters_from_json(json_object_get(object, "counters"), &iteration->counters);
+    }
+    return status;
+}
+
+static uint64_t difference(uint64_t sum, uint64_t part)
+{
+    return sum > part ? sum - part : 0;
+}
+
+void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
+{
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        sum->operations[kind] = difference(sum->operations[kind], part->operations[kind]);
+        sum->bytes[kind] = difference(sum->bytes[kind], part->bytes[kind]);
+    }
+    for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+        sum->sizes[bucket] = difference(sum->sizes[bucket], part->sizes[bucket]);
+    }
+    sum->rings = difference(sum->rings, part->rings);
+    sum->in_place_spans = difference(sum->in_place_spans, part->in_place_spans);
+    sum->in_place_bytes = difference(sum->in_place_bytes, part->in_place_bytes);
+    sum->wait_ns = difference(sum->wait_ns, part->wait_ns);
+}
+
+const char *dmg_direction_name(dmg_direction direction)
+{
+    return direction == DMG_DIRECTION_PULL ? "pull" : direction == DMG_DIRECTION_PUSH ? "push" : "auto";
+}
+
+const char *dmg_density_name(dmg_density density)
+{
+    return density == DMG_DENSITY_SPARSE ? "sparse" : density == DMG_DENSITY_DENSE ? "dense" : "auto";
+}
+
+static const struct {
+    uint32_t flag;
+    const char *name;
+} capability_names[] = {{DMG_CAPABILITY_LOAD_STORE, "load_store"},
+                        {DMG_CAPABILITY_COHERENT, "coherent"},
+                        {DMG_CAPABILITY_ONE_SIDED, "one_sided"},
+                        {DMG_CAPABILITY_MN_COMPUTE, "mn_compute"}};
+
+void dmg_capabilities_text(uint32_t flags, char *text, size_t capacity)
+{
+    size_t used = 0;
+    snprintf(text, capacity, "-");
+    for (size_t index = 0; index < sizeof capability_names / sizeof capability_names[0]; index++) {
+        if ((flags & capability_names[index].flag) && used < capacity) {
+            int length = snprintf(text + used, capacity - used, "%s%s", used ? " " : "", capability_names[index].name);
+            used += length > 0 ? (size_t)length : 0;
+        }
+    }
+}
+
+json_t *dmg_capabilities_json(uint32_t flags)
+{
+    json_t *list = json_array();
+    for (size_t index = 0; index < sizeof capability_names / sizeof capability_names[0]; index++) {
+        if (flags & capability_names[index].flag) {
+            json_array_append_new(list, json_string(capability_names[index].name));
+        }
+    }
+    return list;
+}
+
+const char *dmg_atomics_name(dmg_atomics_executor executor)
+{
+    return executor == DMG_ATOMICS_CALLER_CPU ? "caller" : executor == DMG_ATOMICS_NIC ? "nic" : "memory_node";
+}

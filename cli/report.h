@@ -1,0 +1,52 @@
+/**
+ * @file report.h
+ * What a node tells the launcher about its part of a run, as a struct and as JSON on the control socket.
+ */
+#ifndef DMG_CLI_REPORT_H
+#define DMG_CLI_REPORT_H
+
+#include "core/engine/engine.h"
+
+#include <jansson.h>
+
+/** Iteration rows in one control message: at most about 600 bytes each. */
+#define DMG_REPORT_ROWS 128
+
+/** A compute node's part. */
+typedef struct dmg_node_report {
+    uint64_t load_ns;
+    uint64_t run_ns;
+    uint64_t barrier_ns;
+    uint64_t wait_ns; /**< for operations, all threads added, in the run */
+    uint32_t iteration_count;
+    double residual;
+    dmg_range_array values;
+    dmg_counters load_counters;
+    dmg_counters run_counters;
+    uint64_t budget_limit_bytes;
+    uint64_t budget_peak_bytes;
+    uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
+} dmg_node_report;
+
+/** {"reads": {"operations": .., "bytes": ..}, ...}; `with_sizes` adds the histogram. */
+json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes);
+dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters);
+
+json_t *dmg_node_report_json(const dmg_node_report *report);
+dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report);
+
+json_t *dmg_iteration_json(const dmg_iteration *iteration);
+dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration);
+
+/** sum - part, field by field; what is not in `sum` counts as 0. */
+void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part);
+
+/** "load_store coherent", and so on; "-" for none. */
+void dmg_capabilities_text(uint32_t flags, char *text, size_t capacity);
+json_t *dmg_capabilities_json(uint32_t flags);
+/** "caller", "nic", "memory_node". */
+const char *dmg_atomics_name(dmg_atomics_executor executor);
+const char *dmg_direction_name(dmg_direction direction);
+const char *dmg_density_name(dmg_density density);
+
+#endif

@@ -1,0 +1,87 @@
+#include "cli/run.h"
+
+#include "cli/text.h"
+
+#define NANOSECONDS_SECOND 1e9
+
+static json_t *nodes_json(const dmg_run *run)
+{
+    json_t *memory_nodes = json_array();
+    for (uint32_t node = 0; node < run->mn_count; node++) {
+        json_array_append_new(memory_nodes,
+                              json_pack("{s:I, s:i, s:I, s:I}", "node", (json_int_t)node, "pid",
+                                        run->mns[node].child->pid, "segment_bytes", (json_int_t)run->segment_bytes,
+                                        "peak_bytes", (json_int_t)run->mns[node].peak_bytes));
+    }
+    json_t *compute_nodes = json_array();
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        const dmg_node_report *report = &run->cns[rank].report;
+        json_t *purposes = json_object();
+        for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
+            json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
+                                json_integer((json_int_t)report->purpose_peak_bytes[purpose]));
+        }
+        json_t *cache =
+            json_pack("{s:o, s:I, s:o}", "limit_bytes",
+                      report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
+                      "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
+        json_array_append_new(compute_nodes,
+                              json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:o, s:o}", "rank", (json_int_t)rank,
+                                        "pid", run->cns[rank].child->pid, "cache", cache, "load_seconds",
+                                        (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
+                                        (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
+                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "operation_wait_seconds",
+                                        (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
+                                        dmg_counters_json(&report->load_counters, true), "run_operations",
+                                        dmg_counters_json(&report->run_counters, true)));
+    }
+    json_t *transport = json_pack(
+        "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
+        dmg_json_text(run->capabilities.chosen), "capabilities", dmg_capabilities_json(run->capabilities.flags),
+        "atomics", dmg_atomics_name(run->capabilities.atomics));
+    return json_pack("{s:o, s:o, s:o}", "transport", transport, "memory_nodes", memory_nodes, "compute_nodes",
+                     compute_nodes);
+}
+
+static json_t *result_json(const dmg_run *run, const dmg_run_totals *totals)
+{
+    const dmg_graph *graph = &run->source.graph;
+    json_t *result = dmg_headline_json(run->headline);
+    bool has_source = run->algorithm->uses_source && run->parameters.source < graph->vertex_count;
+    json_object_set_new(result, "source",
+                        has_source ? dmg_json_id(dmg_graph_id(graph, run->parameters.source)) : json_null());
+    json_object_set_new(result, "iterations", json_integer((json_int_t)run->iteration_count));
+    json_object_set_new(result, "residual", json_real(totals->residual));
+    json_object_set_new(result, "weights_counted_as_1", json_boolean(run->weights_are_missing));
+    json_object_set_new(result, "verified",
+                        dmg_flag(run->settings, DMG_OPTION_VERIFY) ? json_boolean(run->is_verified) : json_null());
+    json_object_set_new(result, "columns", json_string(run->algorithm->columns));
+    return result;
+}
+
+json_t *dmg_run_json(const dmg_run *run)
+{
+    dmg_run_totals totals = dmg_run_total(run);
+    const dmg_run_times *times = &run->times;
+    json_t *iterations = json_array();
+    for (uint64_t row = 0; row < run->iteration_rows; row++) {
+        json_array_append_new(iterations, dmg_iteration_json(&run->iterations[row]));
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "dmgraph", json_string(DMGRAPH_VERSION));
+    json_object_set_new(object, "algorithm", json_string(run->algorithm->name));
+    json_object_set_new(object, "settings", dmg_options_json(run->options, run->settings));
+    json_object_set_new(object, "graph", dmg_graph_source_json(run->path, &run->source));
+    json_object_set_new(object, "nodes", nodes_json(run));
+    json_object_set_new(object, "result", result_json(run, &totals));
+    json_object_set_new(object, "iterations", iterations);
+    json_object_set_new(object, "seconds",
+                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", times->total, "read",
+                                  times->read, "start", times->start, "load", times->load, "run", times->run, "result",
+                                  times->result, "verify", times->verify, "run_barriers", totals.barrier_seconds,
+                                  "run_operation_wait", totals.wait_seconds));
+    json_object_set_new(object, "operations",
+                        json_pack("{s:o, s:o}", "load", dmg_counters_json(&totals.load, true), "run",
+                                  dmg_counters_json(&totals.run, true)));
+    return object;
+}

@@ -1,0 +1,350 @@
+#include "cli/run.h"
+
+#include "cli/control.h"
+#include "cli/text.h"
+#include "cli/token.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+/* ---- how much memory ---- */
+
+/** The most that one batch's lists take: batches are dealt out whole, so a node may get this much more than its share. */
+static uint64_t largest_batch_bytes(const dmg_adjacency *lists, uint64_t vertex_count, uint64_t edge_bytes)
+{
+    uint64_t largest = 0;
+    for (uint64_t first = 0; first < vertex_count; first += DMG_STORE_BATCH_VERTICES) {
+        uint64_t end =
+            first + DMG_STORE_BATCH_VERTICES < vertex_count ? first + DMG_STORE_BATCH_VERTICES : vertex_count;
+        uint64_t bytes = (lists->offsets[end] - lists->offsets[first]) * edge_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+uint64_t dmg_run_segment_bytes(const dmg_run *run)
+{
+    if (dmg_has(run->settings, DMG_OPTION_MEMORY)) {
+        return dmg_number(run->settings, DMG_OPTION_MEMORY);
+    }
+    const dmg_graph *graph = &run->source.graph;
+    dmg_store_options options = {.partition_count = (uint32_t)dmg_number(run->settings, DMG_OPTION_PARTITIONS),
+                                 .with_out = true,
+                                 .with_in = run->with_in};
+    /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then room for the extents that each loading thread opens.
+     * Memory that is not touched costs nothing, so this is generous. */
+    uint64_t graph_bytes = dmg_graph_store_bytes(graph, &options);
+    uint64_t run_bytes = graph->vertex_count * (4 * (uint64_t)run->algorithm->value_bytes + 16);
+    uint64_t share = (graph_bytes + run_bytes) / run->mn_count;
+    uint64_t bytes = share + share / 4 + largest_batch_bytes(&graph->out, graph->vertex_count, 8) +
+                     (uint64_t)run->cn_count * run->threads * 8 * MIB + 64 * MIB;
+    if (run->with_in && dmg_graph_in(graph)) {
+        bytes += largest_batch_bytes(dmg_graph_in(graph), graph->vertex_count, 8);
+    }
+    return (bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
+/* ---- what the nodes say ---- */
+
+static dmg_status take_address(dmg_run *run, const dmg_child *child, json_t *message)
+{
+    const char *address = NULL;
+    dmg_status status = dmg_control_unpack(message, "{s:s}", "address", &address);
+    if (status == DMG_OK && (!*address || strlen(address) >= DMG_ADDRESS_STRING_BYTES)) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "memory node %" PRIu32 " gave an impossible address", child->index);
+    }
+    if (status == DMG_OK) {
+        memcpy(run->mns[child->index].address, address, strlen(address) + 1);
+    }
+    return status;
+}
+
+static dmg_status take_usage(dmg_run *run, const dmg_child *child, json_t *message)
+{
+    json_int_t peak_bytes = 0;
+    dmg_status status = dmg_control_unpack(message, "{s:I}", "peak_bytes", &peak_bytes);
+    run->mns[child->index].peak_bytes = (uint64_t)peak_bytes;
+    return status;
+}
+
+static dmg_status make_room_for_rows(dmg_run *run, uint64_t count)
+{
+    if (count <= run->iteration_rows) {
+        return DMG_OK;
+    }
+    if (count > DMG_ITERATION_ROWS_MAX) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a compute node reports more iterations than are kept");
+    }
+    dmg_iteration *rows = realloc(run->iterations, count * sizeof *rows);
+    if (!rows) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the table of iterations");
+    }
+    memset(rows + run->iteration_rows, 0, (count - run->iteration_rows) * sizeof *rows);
+    run->iterations = rows;
+    run->iteration_rows = count;
+    return DMG_OK;
+}
+
+/** Add one rank's rows to the table. */
+static dmg_status take_iterations(dmg_run *run, json_t *message)
+{
+    json_int_t first = 0;
+    json_t *rows = NULL;
+    dmg_status status = dmg_control_unpack(message, "{s:I, s:o}", "first", &first, "rows", &rows);
+    size_t count = json_array_size(rows);
+    if (status == DMG_OK && (first < 0 || first > DMG_ITERATION_ROWS_MAX)) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "a compute node reports an impossible iteration");
+    }
+    if (status == DMG_OK) {
+        status = make_room_for_rows(run, (uint64_t)first + count);
+    }
+    for (size_t index = 0; index < count && status == DMG_OK; index++) {
+        dmg_iteration row;
+        status = dmg_iteration_from_json(json_array_get(rows, index), &row);
+        if (status != DMG_OK) {
+            break;
+        }
+        dmg_iteration *sum = &run->iterations[(uint64_t)first + index];
+        sum->direction = row.direction;
+        sum->density = row.density;
+        sum->active_vertices = row.active_vertices;
+        sum->arcs += row.arcs;
+        sum->updates_local += row.updates_local;
+        sum->updates_remote += row.updates_remote;
+        sum->elapsed_ns = row.elapsed_ns > sum->elapsed_ns ? row.elapsed_ns : sum->elapsed_ns;
+        sum->barrier_ns += row.barrier_ns;
+        dmg_counters_add(&sum->counters, &row.counters);
+    }
+    return status;
+}
+
+static dmg_status take_report(dmg_run *run, const dmg_child *child, json_t *message)
+{
+    dmg_run_compute_node *node = &run->cns[child->index];
+    dmg_status status = dmg_node_report_from_json(message, &node->report);
+    if (status == DMG_OK) {
+        node->has_report = true;
+        run->iteration_count =
+            node->report.iteration_count > run->iteration_count ? node->report.iteration_count : run->iteration_count;
+    }
+    return status;
+}
+
+/** Where the compute nodes are, all together. */
+static void show_progress(dmg_run *run)
+{
+    uint64_t arcs = 0;
+    uint32_t iteration = 0;
+    dmg_phase phase = DMG_PHASES;
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        const dmg_child *child = run->cns[rank].child;
+        if (!child) {
+            return;
+        }
+        arcs += child->arcs;
+        iteration = child->iteration > iteration ? child->iteration : iteration;
+        phase = child->phase < phase ? child->phase : phase;
+    }
+    const dmg_graph *graph = &run->source.graph;
+    if (phase == DMG_PHASE_LOAD) {
+        bool is_twice = run->with_in && graph->is_directed;
+        dmg_progress_bar_show(run->bar, "loading into the pool", arcs, graph->arc_count * (is_twice ? 2 : 1));
+    } else if (phase == DMG_PHASE_RUN) {
+        uint64_t wanted = run->algorithm->uses_source ? 0 : run->parameters.iterations_max;
+        dmg_progress_bar_show(run->bar, "iteration", iteration, wanted);
+    }
+}
+
+static dmg_status take_message(void *context, dmg_child *child, json_t *message)
+{
+    dmg_run *run = context;
+    const char *type = message ? dmg_control_type(message) : "";
+    bool is_compute_node = child->kind == DMG_CHILD_COMPUTE_NODE;
+    if (!message) {
+        show_progress(run);
+        return DMG_OK;
+    }
+    if (is_compute_node && strcmp(type, "iterations") == 0) {
+        return take_iterations(run, message);
+    }
+    if (is_compute_node && strcmp(type, "result") == 0) {
+        return take_report(run, child, message);
+    }
+    if (!is_compute_node && strcmp(type, "address") == 0) {
+        return take_address(run, child, message);
+    }
+    if (!is_compute_node && strcmp(type, "usage") == 0) {
+        return take_usage(run, child, message);
+    }
+    return dmg_error(DMG_ERR_PROTOCOL, "a node sent a control message '%s'", type);
+}
+
+/* ---- starting ---- */
+
+static bool all_have_addresses(void *context)
+{
+    const dmg_run *run = context;
+    for (uint32_t node = 0; node < run->mn_count; node++) {
+        if (!run->mns[node].address[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static json_t *common_setup(const dmg_run *run)
+{
+    char token[DMG_TOKEN_TEXT_BYTES];
+    dmg_token_write(run->token, token);
+    json_t *setup = json_pack("{s:s, s:s, s:I, s:I}", "type", "setup", "token", token, "peer_timeout_ns",
+                              (json_int_t)run->peer_timeout_ns, "log_level",
+                              (json_int_t)dmg_number(run->settings, DMG_OPTION_LOG_LEVEL));
+    json_object_set_new(setup, "transport", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)));
+    return setup;
+}
+
+static json_t *memory_node_setup(const dmg_run *run, uint32_t node)
+{
+    json_t *setup = common_setup(run);
+    json_t *own = json_pack(
+        "{s:I, s:I, s:i, s:i, s:b}", "node", (json_int_t)node, "bytes", (json_int_t)run->segment_bytes, "numa_node",
+        dmg_has(run->settings, DMG_OPTION_NUMA_NODE) ? (int)dmg_number(run->settings, DMG_OPTION_NUMA_NODE) : -1,
+        "page_size", (int)dmg_number(run->settings, DMG_OPTION_PAGE_SIZE), "prefault",
+        (int)dmg_flag(run->settings, DMG_OPTION_PREFAULT));
+    json_object_update(setup, own);
+    json_decref(own);
+    return setup;
+}
+
+dmg_status dmg_run_start_memory_nodes(dmg_run *run)
+{
+    dmg_launcher_listen(run->launcher, run->peer_timeout_ns, take_message, run);
+    dmg_status status = dmg_token_make(run->token);
+    for (uint32_t node = 0; node < run->mn_count && status == DMG_OK; node++) {
+        status =
+            dmg_launcher_start(run->launcher, DMG_CHILD_MEMORY_NODE, node, "memory-node", -1, &run->mns[node].child);
+        if (status == DMG_OK) {
+            status = dmg_launcher_send(run->launcher, run->mns[node].child, memory_node_setup(run, node));
+        }
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_wait(run->launcher, all_have_addresses, run);
+    }
+    return status;
+}
+
+static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
+{
+    const dmg_settings *settings = run->settings;
+    json_t *setup = common_setup(run);
+    json_t *addresses = json_array();
+    for (uint32_t node = 0; node < run->mn_count; node++) {
+        json_array_append_new(addresses, json_string(run->mns[node].address));
+    }
+    json_object_set_new(setup, "addresses", addresses);
+    json_object_set_new(setup, "graph_name", dmg_json_text(run->path));
+    json_object_set_new(setup, "algorithm", json_string(run->algorithm->name));
+    json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));
+    json_object_set_new(setup, "with_in", json_boolean(run->with_in));
+    json_object_set_new(setup, "pin_threads", json_boolean(dmg_flag(settings, DMG_OPTION_PIN_THREADS)));
+    json_object_set_new(setup, "tolerance", json_real(run->parameters.tolerance));
+    json_object_set_new(setup, "damping", json_real(run->parameters.damping));
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {{"rank", rank},
+                   {"size", run->cn_count},
+                   {"threads", run->threads},
+                   {"partitions", dmg_number(settings, DMG_OPTION_PARTITIONS)},
+                   {"cache_bytes", dmg_has(settings, DMG_OPTION_CACHE) ? dmg_number(settings, DMG_OPTION_CACHE) : 0},
+                   {"tasks", dmg_number(settings, DMG_OPTION_TASKS)},
+                   {"direction", dmg_number(settings, DMG_OPTION_DIRECTION)},
+                   {"density", dmg_number(settings, DMG_OPTION_DENSITY)},
+                   {"source", run->parameters.source},
+                   {"iterations", run->parameters.iterations_max}};
+    for (size_t index = 0; index < sizeof numbers / sizeof numbers[0]; index++) {
+        json_object_set_new(setup, numbers[index].name, json_integer((json_int_t)numbers[index].value));
+    }
+    return setup;
+}
+
+static bool all_have_phase(const dmg_run *run, dmg_phase phase)
+{
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        if (run->cns[rank].child->phase < phase) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool all_load(void *context)
+{
+    return all_have_phase(context, DMG_PHASE_LOAD);
+}
+
+static bool all_run(void *context)
+{
+    return all_have_phase(context, DMG_PHASE_RUN);
+}
+
+static bool all_have_reported(void *context)
+{
+    const dmg_run *run = context;
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        if (!run->cns[rank].has_report) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Wait, and add the time that it took. */
+static dmg_status wait_timed(dmg_run *run, bool (*is_done)(void *context), double *seconds)
+{
+    uint64_t started_ns = dmg_now_ns();
+    dmg_status status = dmg_launcher_wait(run->launcher, is_done, run);
+    *seconds += (double)(dmg_now_ns() - started_ns) / 1e9;
+    return status;
+}
+
+dmg_status dmg_run_compute(dmg_run *run)
+{
+    dmg_status status = DMG_OK;
+    for (uint32_t rank = 0; rank < run->cn_count && status == DMG_OK; rank++) {
+        status = dmg_launcher_start(run->launcher, DMG_CHILD_COMPUTE_NODE, rank, "compute-node", run->source.file,
+                                    &run->cns[rank].child);
+        if (status == DMG_OK) {
+            status = dmg_launcher_send(run->launcher, run->cns[rank].child, compute_node_setup(run, rank));
+        }
+    }
+    if (status == DMG_OK) {
+        status = wait_timed(run, all_load, &run->times.start);
+    }
+    if (status == DMG_OK) {
+        status = wait_timed(run, all_run, &run->times.load);
+    }
+    if (status == DMG_OK) {
+        status = wait_timed(run, all_have_reported, &run->times.run);
+    }
+    return status;
+}
+
+dmg_run_totals dmg_run_total(const dmg_run *run)
+{
+    dmg_run_totals totals = {0};
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        const dmg_node_report *report = &run->cns[rank].report;
+        dmg_counters_add(&totals.load, &report->load_counters);
+        dmg_counters_add(&totals.run, &report->run_counters);
+        totals.barrier_seconds += (double)report->barrier_ns / 1e9 / run->cn_count;
+        totals.wait_seconds += (double)report->wait_ns / 1e9 / run->cn_count / run->threads;
+        totals.residual = report->residual;
+    }
+    return totals;
+}

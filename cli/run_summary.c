@@ -1,0 +1,213 @@
+#include "cli/run.h"
+
+#include "cli/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define NANOSECONDS_SECOND 1e9
+/** Nodes that get a line of their own each; more are summed up, so that the summary stays on a screen. */
+#define NODE_LINES_MAX 4
+
+static void print_nodes(FILE *to, const dmg_run *run)
+{
+    char capabilities[128];
+    dmg_capabilities_text(run->capabilities.flags, capabilities, sizeof capabilities);
+    fprintf(to,
+            "nodes      %" PRIu32 " memory node%s of %s, %" PRIu32 " compute node%s of %" PRIu32 " thread%s, over %s\n",
+            run->mn_count, run->mn_count == 1 ? "" : "s", dmg_text_bytes(run->segment_bytes).text, run->cn_count,
+            run->cn_count == 1 ? "" : "s", run->threads, run->threads == 1 ? "" : "s",
+            dmg_value_text(run->settings, DMG_OPTION_TRANSPORT));
+    if (run->capabilities.chosen[0]) {
+        fprintf(to, "           %s\n", run->capabilities.chosen);
+    }
+    fprintf(to, "           capabilities: %s; atomics by %s\n", capabilities,
+            dmg_atomics_name(run->capabilities.atomics));
+}
+
+static void print_result(FILE *to, const dmg_run *run)
+{
+    const dmg_graph *graph = &run->source.graph;
+    fprintf(to, "result     %s", run->algorithm->name);
+    if (run->algorithm->uses_source && run->parameters.source < graph->vertex_count) {
+        fprintf(to, " from %" PRIu64 "%s", dmg_graph_id(graph, run->parameters.source),
+                run->source_was_chosen ? " (--source was not given: the smallest id with an arc out)" : "");
+    }
+    if (run->weights_are_missing) {
+        fprintf(to, " (no weights: each arc counts 1)");
+    }
+    fprintf(to, ": ");
+    dmg_headline_print(to, run->headline);
+}
+
+static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
+{
+    uint64_t pulls = 0;
+    uint64_t sparse = 0;
+    uint64_t arcs = 0;
+    uint64_t local = 0;
+    uint64_t remote = 0;
+    for (uint64_t row = 0; row < run->iteration_rows; row++) {
+        const dmg_iteration *iteration = &run->iterations[row];
+        pulls += iteration->direction == DMG_DIRECTION_PULL;
+        sparse += iteration->density == DMG_DENSITY_SPARSE;
+        arcs += iteration->arcs;
+        local += iteration->updates_local;
+        remote += iteration->updates_remote;
+    }
+    const char *first = run->iteration_rows < run->iteration_count ? " in the first of them" : "";
+    fprintf(to, "iterations %" PRIu64, run->iteration_count);
+    if (totals->residual > 0) {
+        fprintf(to, ", last change %.2e", totals->residual);
+    }
+    if (run->iteration_rows > 0) {
+        fprintf(to, "; %" PRIu64 " push and %" PRIu64 " pull, %" PRIu64 " dense and %" PRIu64 " sparse%s",
+                run->iteration_rows - pulls, pulls, run->iteration_rows - sparse, sparse, first);
+        fprintf(to, "\n           %s arcs walked; updates: %s local, %s remote", dmg_text_count(arcs).text,
+                dmg_text_count(local).text, dmg_text_count(remote).text);
+    }
+    fputc('\n', to);
+}
+
+static void print_times(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
+{
+    const dmg_run_times *times = &run->times;
+    fprintf(to, "time       %s: read the file %s, start the nodes %s, load into the pool %s, run %s, result %s",
+            dmg_text_seconds(times->total).text, dmg_text_seconds(times->read).text,
+            dmg_text_seconds(times->start).text, dmg_text_seconds(times->load).text, dmg_text_seconds(times->run).text,
+            dmg_text_seconds(times->result).text);
+    if (run->is_verified) {
+        fprintf(to, ", verify %s", dmg_text_seconds(times->verify).text);
+    }
+    double wait = totals->barrier_seconds + totals->wait_seconds;
+    fprintf(to, "\n           of the run: compute %s, wait in barriers %s, wait for operations %s (means)\n",
+            dmg_text_seconds(times->run > wait ? times->run - wait : 0).text,
+            dmg_text_seconds(totals->barrier_seconds).text, dmg_text_seconds(totals->wait_seconds).text);
+}
+
+static void print_counters_line(FILE *to, const char *left, const char *name, const dmg_counters *counters,
+                                double share)
+{
+    fprintf(to, "%-10s %-14s", left, name);
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        char cell[64];
+        uint64_t operations = (uint64_t)llround((double)counters->operations[kind] * share);
+        uint64_t bytes = (uint64_t)llround((double)counters->bytes[kind] * share);
+        if (operations == 0) {
+            snprintf(cell, sizeof cell, "-");
+        } else if (kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA) {
+            snprintf(cell, sizeof cell, "%s", dmg_text_count(operations).text);
+        } else {
+            snprintf(cell, sizeof cell, "%s (%s)", dmg_text_count(operations).text, dmg_text_bytes(bytes).text);
+        }
+        fprintf(to, kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA ? " %12s" : " %22s", cell);
+    }
+    uint64_t spans = (uint64_t)llround((double)counters->in_place_spans * share);
+    if (spans > 0) {
+        char cell[64];
+        uint64_t bytes = (uint64_t)llround((double)counters->in_place_bytes * share);
+        snprintf(cell, sizeof cell, "%s (%s)", dmg_text_count(spans).text, dmg_text_bytes(bytes).text);
+        fprintf(to, " %24s", cell);
+    } else {
+        fprintf(to, " %24s", "-");
+    }
+    fputc('\n', to);
+}
+
+static void print_operations(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
+{
+    fprintf(to, "%-10s %-14s %22s %22s %12s %12s %22s %24s\n", "operations", "(and bytes)", "read", "write", "cas",
+            "faa", "message", "used in place");
+    print_counters_line(to, "", "load", &totals->load, 1);
+    print_counters_line(to, "", "run", &totals->run, 1);
+    if (run->iteration_count > 1) {
+        print_counters_line(to, "", "an iteration", &totals->run, 1 / (double)run->iteration_count);
+    }
+}
+
+static void print_caches(FILE *to, const dmg_run *run)
+{
+    for (uint32_t rank = 0; rank < run->cn_count && rank < NODE_LINES_MAX; rank++) {
+        const dmg_node_report *report = &run->cns[rank].report;
+        fprintf(to, "%-10s CN %" PRIu32 ": %s of %s", rank ? "" : "cache", rank,
+                dmg_text_bytes(report->budget_peak_bytes).text,
+                report->budget_limit_bytes ? dmg_text_bytes(report->budget_limit_bytes).text : "no limit");
+        const char *separator = " (";
+        for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
+            if (report->purpose_peak_bytes[purpose] > 0) {
+                fprintf(to, "%s%s %s", separator, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
+                        dmg_text_bytes(report->purpose_peak_bytes[purpose]).text);
+                separator = ", ";
+            }
+        }
+        fprintf(to, "%s\n", separator[0] == ',' ? ")" : "");
+    }
+    if (run->cn_count > NODE_LINES_MAX) {
+        uint64_t most = 0;
+        for (uint32_t rank = NODE_LINES_MAX; rank < run->cn_count; rank++) {
+            uint64_t peak = run->cns[rank].report.budget_peak_bytes;
+            most = peak > most ? peak : most;
+        }
+        fprintf(to, "           %" PRIu32 " more: at most %s\n", run->cn_count - NODE_LINES_MAX,
+                dmg_text_bytes(most).text);
+    }
+}
+
+static void print_memory(FILE *to, const dmg_run *run)
+{
+    fprintf(to, "memory    ");
+    for (uint32_t node = 0; node < run->mn_count; node++) {
+        fprintf(to, "%s MN %" PRIu32 ": %s", node ? "," : "", node, dmg_text_bytes(run->mns[node].peak_bytes).text);
+    }
+    fprintf(to, " of %s%s\n", dmg_text_bytes(run->segment_bytes).text, run->mn_count > 1 ? " each" : "");
+}
+
+void dmg_run_print_summary(FILE *to, const dmg_run *run)
+{
+    dmg_run_totals totals = dmg_run_total(run);
+    dmg_graph_source_print(to, run->path, &run->source);
+    print_nodes(to, run);
+    print_result(to, run);
+    print_iterations(to, run, &totals);
+    print_times(to, run, &totals);
+    print_operations(to, run, &totals);
+    print_caches(to, run);
+    print_memory(to, run);
+    if (run->is_verified) {
+        fprintf(to, "verified   all %s values agree with a serial computation\n",
+                dmg_text_count(run->source.graph.vertex_count).text);
+    }
+    const char *output = dmg_value_text(run->settings, DMG_OPTION_OUTPUT);
+    if (output && strcmp(output, "-") != 0) {
+        fprintf(to, "output     %s (%s)\n", output, run->algorithm->columns);
+    }
+}
+
+void dmg_run_print_table(FILE *to, const dmg_run *run)
+{
+    fprintf(to, "%9s %-9s %-7s %13s %15s %15s %15s %10s %10s %12s %12s %10s\n", "iteration", "direction", "density",
+            "active", "arcs", "local", "remote", "time", "barriers", "operations", "bytes", "in place");
+    for (uint64_t row = 0; row < run->iteration_rows; row++) {
+        const dmg_iteration *iteration = &run->iterations[row];
+        uint64_t operations = 0;
+        uint64_t bytes = 0;
+        for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+            operations += iteration->counters.operations[kind];
+            bytes += iteration->counters.bytes[kind];
+        }
+        fprintf(to, "%9" PRIu64 " %-9s %-7s %13s %15s %15s %15s %10s %10s %12s %12s %10s\n", row + 1,
+                dmg_direction_name(iteration->direction), dmg_density_name(iteration->density),
+                dmg_text_count(iteration->active_vertices).text, dmg_text_count(iteration->arcs).text,
+                dmg_text_count(iteration->updates_local).text, dmg_text_count(iteration->updates_remote).text,
+                dmg_text_seconds((double)iteration->elapsed_ns / NANOSECONDS_SECOND).text,
+                dmg_text_seconds((double)iteration->barrier_ns / NANOSECONDS_SECOND / run->cn_count).text,
+                dmg_text_count(operations).text, dmg_text_bytes(bytes).text,
+                dmg_text_bytes(iteration->counters.in_place_bytes).text);
+    }
+    if (run->iteration_rows < run->iteration_count) {
+        fprintf(to, "%9s the last %" PRIu64 " iterations have no rows\n", "",
+                run->iteration_count - run->iteration_rows);
+    }
+    fputc('\n', to);
+}
