@@ -14,7 +14,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define RAW_BYTES (256 * 1024)
+#define RAW_BYTES        (256 * 1024)
+#define MAGIC_BYTES_MOST 8
 /* xz -9 needs 65 MiB; a file may ask for 4 GiB, and is then refused. */
 #define XZ_MEMORY_LIMIT (UINT64_C(1) << 30)
 
@@ -46,17 +47,21 @@ static dmg_status refill(dmg_input_stream *stream)
     if (stream->raw_begin < stream->raw_end || stream->file_ended) {
         return DMG_OK;
     }
-    ssize_t bytes;
-    do {
-        bytes = read(stream->file, stream->raw, RAW_BYTES);
-    } while (bytes < 0 && errno == EINTR);
-    if (bytes < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "%s: reading", stream->path);
-    }
     stream->raw_begin = 0;
-    stream->raw_end = (size_t)bytes;
-    stream->consumed += (uint64_t)bytes;
-    stream->file_ended = bytes == 0;
+    stream->raw_end = 0;
+    /* A pipe gives what it has; the first bytes tell the format, so they are waited for. */
+    while (stream->raw_end < MAGIC_BYTES_MOST && !stream->file_ended) {
+        ssize_t bytes = read(stream->file, stream->raw + stream->raw_end, RAW_BYTES - stream->raw_end);
+        if (bytes < 0 && errno == EINTR) {
+            continue;
+        }
+        if (bytes < 0) {
+            return dmg_error_errno(DMG_ERR_IO, errno, "%s: reading", stream->path);
+        }
+        stream->raw_end += (size_t)bytes;
+        stream->consumed += (uint64_t)bytes;
+        stream->file_ended = bytes == 0;
+    }
     return DMG_OK;
 }
 

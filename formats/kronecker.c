@@ -33,14 +33,31 @@ static inline uint64_t draw(uint64_t key, uint64_t edge, uint32_t number)
     return mix(key + (edge * DRAWS_AN_EDGE + number + 1) * GOLDEN_GAMMA);
 }
 
+#define SCRAMBLE_ROUNDS 3
+
 /** A permutation of the `bits`-bit numbers: odd multipliers and shifted exclusive-ors can both be undone. */
-static inline uint64_t scramble(uint64_t id, uint32_t bits, uint64_t key)
+typedef struct permutation {
+    uint64_t mask;
+    uint32_t shift;
+    uint64_t multipliers[SCRAMBLE_ROUNDS];
+    uint64_t addends[SCRAMBLE_ROUNDS];
+} permutation;
+
+static permutation make_permutation(uint32_t bits, uint64_t key)
 {
-    uint64_t mask = (UINT64_C(1) << bits) - 1;
-    uint32_t shift = bits / 2 + 1;
-    for (uint32_t round = 0; round < 3; round++) {
-        id = (id * (mix(key + round) | 1) + mix(~key + round)) & mask;
-        id ^= id >> shift;
+    permutation made = {.mask = (UINT64_C(1) << bits) - 1, .shift = bits / 2 + 1};
+    for (uint32_t round = 0; round < SCRAMBLE_ROUNDS; round++) {
+        made.multipliers[round] = mix(key + round) | 1;
+        made.addends[round] = mix(~key + round);
+    }
+    return made;
+}
+
+static inline uint64_t scramble(const permutation *scrambling, uint64_t id)
+{
+    for (uint32_t round = 0; round < SCRAMBLE_ROUNDS; round++) {
+        id = (id * scrambling->multipliers[round] + scrambling->addends[round]) & scrambling->mask;
+        id ^= id >> scrambling->shift;
     }
     return id;
 }
@@ -72,7 +89,7 @@ dmg_status dmg_kronecker_generate(const dmg_kronecker_options *options, dmg_grap
         return status;
     }
     uint64_t key = mix(options->seed + GOLDEN_GAMMA);
-    uint64_t scramble_key = mix(~key);
+    permutation scrambling = make_permutation(options->scale, mix(~key));
     uint64_t edge_count = (uint64_t)options->edge_factor << options->scale;
     for (uint64_t edge = 0; edge < edge_count && status == DMG_OK; edge++) {
         uint64_t row = 0;
@@ -85,8 +102,7 @@ dmg_status dmg_kronecker_generate(const dmg_kronecker_options *options, dmg_grap
             }
         }
         double weight = options->is_weighted ? (double)(1 + ((draw(key, edge, WEIGHT_DRAW) >> 32) * 255 >> 32)) : 0;
-        status = dmg_graph_builder_add(builder, scramble(row, options->scale, scramble_key),
-                                       scramble(column, options->scale, scramble_key), weight);
+        status = dmg_graph_builder_add(builder, scramble(&scrambling, row), scramble(&scrambling, column), weight);
     }
     if (status == DMG_OK) {
         status = dmg_graph_builder_finish(builder, graph, NULL);

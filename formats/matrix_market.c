@@ -300,7 +300,7 @@ static dmg_status check_end(const matrix_reader *reader)
         return dmg_error(DMG_ERR_FORMAT,
                          "%s:%" PRIu64 ": the file ends after %" PRIu64 " entries: expected %" PRIu64
                          ", as line %" PRIu64 " says",
-                         text->path, text->line, reader->entries, reader->entries_promised, reader->size_line);
+                         text->path, text->line + 1, reader->entries, reader->entries_promised, reader->size_line);
     }
     return DMG_OK;
 }
