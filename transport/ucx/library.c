@@ -43,6 +43,8 @@ static void prepare_once(void)
         ucs_global_opts_set_value("HANDLE_ERRORS", "none");
     }
     ucs_global_opts_set_value("WARN_UNUSED_ENV_VARS", "n");
+    /* No memory of a GPU comes by here, so UCX need not hook into munmap and madvise of the whole process. */
+    ucs_global_opts_set_value("MEMTYPE_CACHE", "n");
     ucs_log_push_handler(forward_log);
 }
 
@@ -94,15 +96,22 @@ static dmg_status open_context(const option *options, size_t option_count, uint6
     return DMG_OK;
 }
 
+/* UCX's cache of registered memory hooks into munmap and madvise of the whole process: only cards need it. */
+#define NO_HOOKS                                                                                                       \
+    {                                                                                                                  \
+        "RCACHE_ENABLE", "n"                                                                                           \
+    }
+
 dmg_status dmg_ucx_message_context(const char *transports, const char *devices, ucp_context_h *context)
 {
     static const option options[] = {
         /* A frame is one segment, so UCX never gathers the fragments of a peer. */
         {"TCP_TX_SEG_SIZE", "32k"},
         {"TCP_RX_SEG_SIZE", "64k"},
+        NO_HOOKS,
     };
-    return open_context(options, sizeof(options) / sizeof(options[0]), UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports,
-                        devices, context);
+    bool is_tcp = strcmp(transports, "tcp") == 0;
+    return open_context(options, is_tcp ? 3 : 2, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports, devices, context);
 }
 
 dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp_context_h *context)
@@ -111,8 +120,8 @@ dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp
         /* Only memory of the transport's own has a one-sided key: rather fail than get other memory. */
         char allocator[64];
         snprintf(allocator, sizeof(allocator), "md:%.48s", transports);
-        const option options[] = {{"ALLOC_PRIO", allocator}};
-        return open_context(options, 1, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
+        const option options[] = {{"ALLOC_PRIO", allocator}, NO_HOOKS};
+        return open_context(options, 2, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
     }
     static const option options[] = {
         /* soft-RoCE takes UCX's default of 7 retries as "for ever", and a dead peer would never be reported. */
@@ -120,8 +129,7 @@ dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp
         /* soft-RoCE leaves a field of UD packets zero that UCX would check (openucx pull request 10209). */
         {"UD_VERBS_ETH_DGID_CHECK", "n"},
     };
-    return open_context(options, sizeof(options) / sizeof(options[0]), UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, transports,
-                        devices, context);
+    return open_context(options, 2, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, transports, devices, context);
 }
 
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker)
