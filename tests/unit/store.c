@@ -3,6 +3,7 @@
 
 #include "pool_fixture.h"
 #include "random_graph.h"
+#include "store_check.h"
 #include "suite.h"
 
 #include <stdatomic.h>
@@ -14,21 +15,6 @@
 
 /** What the suite that runs now runs over. */
 static const char *transport;
-
-static void *allocate(uint64_t bytes)
-{
-    void *memory = calloc(bytes > 0 ? bytes : 1, 1);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
-    return memory;
-}
-
-static void require(dmg_status status)
-{
-    if (status != DMG_OK) {
-        printf("%s: %s\n", dmg_status_name(status), dmg_error_message());
-    }
-    CU_ASSERT_EQUAL_FATAL(status, DMG_OK);
-}
 
 /* ---- loading ---- */
 
@@ -89,127 +75,12 @@ static void load(const dmg_test_pool *pool, const dmg_graph_store *store, const 
     CU_ASSERT_EQUAL(atomic_load(&progress), directions * graph->arc_count);
 }
 
-/* ---- reading back ---- */
-
-static void *read_array(dmg_channel *channel, const dmg_range_array *array, uint64_t count)
-{
-    void *memory = allocate(count * array->element_bytes);
-    dmg_completion completion = {0};
-    if (count > 0) {
-        dmg_range_array_post_read(channel, array, 0, count, memory, &completion);
-    }
-    require(dmg_wait(channel, &completion));
-    return memory;
-}
-
-static bool edges_are(const uint8_t *edges, uint32_t edge_bytes, const dmg_adjacency *adjacency, uint64_t at,
-                      uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        if (memcmp(edges + i * edge_bytes, &adjacency->destinations[at + i], 4) != 0 ||
-            (edge_bytes == 8 && memcmp(edges + i * edge_bytes + 4, &adjacency->weights[at + i], 4) != 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void check_out_of_place(dmg_channel *channel, const dmg_graph_store *store, const dmg_adjacency *adjacency,
-                               uint64_t at, const uint8_t *entry, uint32_t random_partition)
-{
-    const dmg_index_shape *shape = &store->shape;
-    uint32_t degree = dmg_index_entry_degree(entry);
-    uint64_t front_bytes = dmg_index_entry_lengths_are_in_front(entry) ? dmg_index_front_bytes(shape) : 0;
-    uint64_t bytes = front_bytes + (uint64_t)degree * shape->edge_bytes;
-    uint8_t *list = allocate(bytes);
-    require(dmg_read(channel, dmg_index_entry_list(entry), list, bytes));
-    CU_ASSERT_EQUAL(dmg_index_entry_list(entry) % (front_bytes > 0 || shape->edge_bytes == 8 ? 8 : 4), 0);
-    uint64_t done = 0;
-    for (uint32_t p = 0; p < shape->partition_count; p++) {
-        uint64_t before = 0;
-        uint64_t edges = 0;
-        const uint32_t *front = front_bytes > 0 ? (const uint32_t *)(const void *)list : NULL;
-        CU_ASSERT_TRUE_FATAL(dmg_index_entry_segments(shape, entry, front, p, p + 1, &before, &edges));
-        CU_ASSERT_EQUAL(before, done);
-        for (uint64_t i = before; i < before + edges; i++) {
-            uint32_t to = adjacency->destinations[at + i];
-            if (to < store->partition_first[p] || to >= store->partition_first[p + 1]) {
-                CU_FAIL("an edge lies in the segment of another partition");
-            }
-        }
-        if (!edges_are(list + front_bytes + before * shape->edge_bytes, shape->edge_bytes, adjacency, at + before,
-                       edges)) {
-            CU_FAIL("a segment has other edges");
-        }
-        if (p == random_partition && edges > 0) {
-            uint8_t *segment = allocate(edges * shape->edge_bytes);
-            require(dmg_read(channel, dmg_index_entry_first_edge(shape, entry) + before * shape->edge_bytes, segment,
-                             edges * shape->edge_bytes));
-            CU_ASSERT_TRUE(edges_are(segment, shape->edge_bytes, adjacency, at + before, edges));
-            free(segment);
-        }
-        done += edges;
-    }
-    CU_ASSERT_EQUAL(done, degree);
-    free(list);
-}
-
-static void check_direction(dmg_channel *channel, const dmg_graph_store *store, const dmg_range_array *index,
-                            const dmg_adjacency *adjacency)
-{
-    uint8_t *entries = read_array(channel, index, store->vertex_count);
-    for (uint64_t v = 0; v < store->vertex_count; v++) {
-        const uint8_t *entry = entries + v * store->shape.entry_bytes;
-        uint64_t at = adjacency->offsets[v];
-        uint64_t degree = adjacency->offsets[v + 1] - at;
-        if (dmg_index_entry_degree(entry) != degree) {
-            CU_FAIL_FATAL("a degree differs");
-        }
-        if (!dmg_index_entry_is_in_place(&store->shape, entry)) {
-            check_out_of_place(channel, store, adjacency, at, entry, (uint32_t)v % store->shape.partition_count);
-        } else if (!edges_are(dmg_index_entry_edges(entry), store->shape.edge_bytes, adjacency, at, degree)) {
-            CU_FAIL("in-place edges differ");
-        }
-    }
-    free(entries);
-}
-
-static void check_store(const dmg_test_pool *pool, const dmg_graph_store *store, const dmg_graph *graph)
-{
-    dmg_channel *channel;
-    require(dmg_channel_open(pool->client, &channel));
-    require(dmg_graph_store_check(store, sizeof *store, pool->client));
-    if (store->has_out) {
-        CU_ASSERT_PTR_EQUAL(dmg_graph_store_index(store, false), &store->out_index);
-        check_direction(channel, store, dmg_graph_store_index(store, false), &graph->out);
-    }
-    if (store->has_in || !store->is_directed) {
-        check_direction(channel, store, dmg_graph_store_index(store, true), dmg_graph_in(graph));
-    }
-    uint32_t *degrees = read_array(channel, &store->out_degrees, store->vertex_count);
-    for (uint64_t v = 0; v < store->vertex_count; v++) {
-        if (degrees[v] != graph->out.offsets[v + 1] - graph->out.offsets[v]) {
-            CU_FAIL("an out-degree differs");
-        }
-    }
-    free(degrees);
-    CU_ASSERT_EQUAL(store->has_ids, graph->ids != NULL);
-    if (store->has_ids) {
-        uint64_t *ids = read_array(channel, &store->ids, store->vertex_count);
-        CU_ASSERT_EQUAL(memcmp(ids, graph->ids, store->vertex_count * sizeof *ids), 0);
-        free(ids);
-    } else {
-        CU_ASSERT_EQUAL(store->first_id, graph->first_id);
-    }
-    dmg_channel_close(channel);
-}
-
 static void create(const dmg_test_pool *pool, const dmg_graph *graph, const dmg_store_options *options,
                    dmg_graph_store *store)
 {
     dmg_channel *channel;
-    require(dmg_channel_open(pool->client, &channel));
-    require(dmg_graph_store_create(channel, graph, options, store));
+    dmg_test_require(dmg_channel_open(pool->client, &channel));
+    dmg_test_require(dmg_graph_store_create(channel, graph, options, store));
     dmg_channel_close(channel);
 }
 
@@ -217,12 +88,12 @@ static uint64_t allocated_bytes(const dmg_test_pool *pool)
 {
     dmg_channel *channel;
     uint64_t sum = 0;
-    require(dmg_channel_open(pool->client, &channel));
+    dmg_test_require(dmg_channel_open(pool->client, &channel));
     for (uint32_t node = 0; node < pool->node_count; node++) {
         uint64_t allocated;
         uint64_t peak;
         uint64_t total;
-        require(dmg_pool_usage(channel, (uint16_t)node, &allocated, &peak, &total));
+        dmg_test_require(dmg_pool_usage(channel, (uint16_t)node, &allocated, &peak, &total));
         sum += allocated;
     }
     dmg_channel_close(channel);
@@ -239,7 +110,7 @@ static void every_list_reads_back_segment_by_segment(void)
     dmg_random random = {dmg_test_seed()};
     for (uint32_t nodes = 1; nodes <= 3; nodes++) {
         dmg_test_pool pool;
-        require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
+        dmg_test_require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
         for (uint32_t round = 0; round < 20; round++) {
             dmg_random_graph_options shape = {
                 .vertex_count = vertex_counts[round % 10],
@@ -264,7 +135,7 @@ static void every_list_reads_back_segment_by_segment(void)
             create(&pool, &graph, &options, &store);
             load(&pool, &store, &graph, 1 + (uint32_t)dmg_random_below(&random, LOADERS_MAX), NULL);
             CU_ASSERT_TRUE(allocated_bytes(&pool) - before <= dmg_graph_store_bytes(&graph, &options));
-            check_store(&pool, &store, &graph);
+            dmg_test_store_check(&pool, &store, &graph);
             dmg_graph_close(&graph);
         }
         dmg_test_pool_stop(&pool);
@@ -275,7 +146,7 @@ static void hubs_larger_than_the_buffers_stay_whole(void)
 {
     dmg_random random = {dmg_test_seed()};
     dmg_test_pool pool;
-    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    dmg_test_require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
     for (int is_weighted = 0; is_weighted <= 1; is_weighted++) {
         dmg_random_graph_options shape = {
             .vertex_count = 3000,
@@ -291,7 +162,7 @@ static void hubs_larger_than_the_buffers_stay_whole(void)
         dmg_random_graph_make(&shape, &random, &graph);
         create(&pool, &graph, &options, &store);
         load(&pool, &store, &graph, 2, NULL);
-        check_store(&pool, &store, &graph);
+        dmg_test_store_check(&pool, &store, &graph);
         dmg_graph_close(&graph);
     }
     dmg_test_pool_stop(&pool);
@@ -302,7 +173,7 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(voi
     enum { NODES = 3, BATCHES = 9 };
     dmg_random random = {dmg_test_seed()};
     dmg_test_pool pool;
-    require(dmg_test_pool_start(transport, NODES, SEGMENT_BYTES, &pool));
+    dmg_test_require(dmg_test_pool_start(transport, NODES, SEGMENT_BYTES, &pool));
     dmg_random_graph_options shape = {
         .vertex_count = BATCHES * DMG_STORE_BATCH_VERTICES - 100, .degree_max = 40, .is_directed = true};
     dmg_store_options options = {.partition_count = 4, .with_out = true};
@@ -312,8 +183,8 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(voi
     dmg_random_graph_make(&shape, &random, &graph);
     create(&pool, &graph, &options, &store);
     load(&pool, &store, &graph, 2, NULL);
-    require(dmg_channel_open(pool.client, &channel));
-    uint8_t *entries = read_array(channel, &store.out_index, store.vertex_count);
+    dmg_test_require(dmg_channel_open(pool.client, &channel));
+    uint8_t *entries = dmg_test_read_array(channel, &store.out_index, store.vertex_count);
     uint64_t node_bytes[NODES] = {0};
     uint64_t batch_bytes_max = 0;
     for (uint64_t batch = 0; batch < BATCHES; batch++) {
@@ -354,13 +225,13 @@ static void check_operations(uint32_t nodes, uint64_t batches, uint64_t stride, 
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 2, .with_out = true};
     dmg_counters counters = {0};
-    require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
+    dmg_test_require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
     dmg_sparse_graph_make(batches * DMG_STORE_BATCH_VERTICES, stride, 20, true, &graph);
     create(&pool, &graph, &options, &store);
     /* The border between the nodes is one between batches, so entries take one operation a batch. */
     CU_ASSERT_EQUAL(store.out_index.per_node, batches / nodes * DMG_STORE_BATCH_VERTICES);
     load(&pool, &store, &graph, 1, &counters);
-    check_store(&pool, &store, &graph);
+    dmg_test_store_check(&pool, &store, &graph);
     uint64_t spans = batches + list_writes + nodes; /* entries, lists, degrees */
     uint64_t bytes = batches * DMG_STORE_BATCH_VERTICES * (UINT64_C(32) + 4) + graph.arc_count * 4;
     uint64_t id_bytes = batches * DMG_STORE_BATCH_VERTICES * UINT64_C(8);
@@ -392,16 +263,16 @@ static void what_a_job_has_stored_is_freed_when_it_ends(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_job job;
-    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    dmg_test_require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
     dmg_sparse_graph_make(5000, DMG_STORE_BATCH_VERTICES, 100, true, &graph);
-    require(dmg_channel_open(pool.client, &channel));
+    dmg_test_require(dmg_channel_open(pool.client, &channel));
     uint64_t before = allocated_bytes(&pool);
-    require(dmg_job_join(channel, "store-test", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, "store-test", 0, 1, &job));
     dmg_store_options options = {.partition_count = 2, .with_out = true, .job = job.id};
-    require(dmg_graph_store_create(channel, &graph, &options, &store));
-    require(dmg_graph_store_load(channel, &store, job.id, &graph, 0, graph.vertex_count, NULL));
+    dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
+    dmg_test_require(dmg_graph_store_load(channel, &store, job.id, &graph, 0, graph.vertex_count, NULL));
     CU_ASSERT_TRUE(allocated_bytes(&pool) >= before + graph.arc_count * 4 + graph.vertex_count * (32 + 4 + 8));
-    require(dmg_job_leave(channel, &job));
+    dmg_test_require(dmg_job_leave(channel, &job));
     CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
     dmg_channel_close(channel);
     dmg_graph_close(&graph);
@@ -415,12 +286,12 @@ static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 2, .with_out = true};
-    require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
-    require(dmg_channel_open(pool.client, &channel));
+    dmg_test_require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    dmg_test_require(dmg_channel_open(pool.client, &channel));
     for (uint32_t degree = 3; degree <= 30; degree += 27) {
         dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, degree, false, &graph);
         uint32_t *destinations = (uint32_t *)graph.out.destinations;
-        require(dmg_graph_store_create(channel, &graph, &options, &store));
+        dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
         uint64_t before = allocated_bytes(&pool);
         uint32_t last = destinations[graph.arc_count - 1];
         destinations[graph.arc_count - 1] = 3000;
@@ -430,8 +301,8 @@ static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
         CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
         CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
         destinations[graph.arc_count - 1] = last;
-        require(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL));
-        check_store(&pool, &store, &graph);
+        dmg_test_require(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL));
+        dmg_test_store_check(&pool, &store, &graph);
         dmg_graph_close(&graph);
     }
     dmg_channel_close(channel);
@@ -445,10 +316,10 @@ static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 1, .with_out = true};
-    require(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool));
-    require(dmg_channel_open(pool.client, &channel));
+    dmg_test_require(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool));
+    dmg_test_require(dmg_channel_open(pool.client, &channel));
     dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, 9, false, &graph);
-    require(dmg_graph_store_create(channel, &graph, &options, &store));
+    dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 1, 3000, NULL), DMG_ERR_ARGUMENT);
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3001, NULL), DMG_ERR_ARGUMENT);
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 2048, 1024, NULL), DMG_ERR_ARGUMENT);

@@ -5,4 +5,5 @@ target_link_libraries(dmg-test-pool PUBLIC dmg-pool dmg-formats)
 
 dmg_unit_test(store_layout LINK dmg-test-pool dmg-store)
 dmg_unit_test(store LINK dmg-test-pool dmg-store)
+target_sources(unit-store PRIVATE unit/store_check.c)
 dmg_unit_test(store_descriptor LINK dmg-test-pool dmg-store)
