@@ -13,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MANY    1000
-#define THREADS 6
+#define MANY           1000
+#define THREADS        6
+#define SHORT_CHANNELS 40
 
 static test_pool pool; /* healthy; shared by the tests that break nothing */
 
@@ -364,6 +365,39 @@ static void channels_of_many_threads_do_not_mix(void)
     CU_ASSERT_EQUAL(value, THREADS * MANY);
 }
 
+static void *open_and_close(void *argument)
+{
+    thread_work *mine = argument;
+    for (int i = 0; i < SHORT_CHANNELS && mine->status == DMG_OK; i++) {
+        dmg_channel *channel;
+        mine->status = dmg_channel_open(pool.client, &channel);
+        if (mine->status == DMG_OK) {
+            mine->status = test_ask(channel, (uint16_t)(i % TEST_NODES), TEST_ECHO, NULL, 0);
+            dmg_channel_close(channel);
+        }
+    }
+    return NULL;
+}
+
+/* A channel may close while a wake-up is on its way to it; that must not look like a death. */
+static void channels_that_come_and_go_are_no_deaths(void)
+{
+    thread_work works[THREADS] = {0};
+    gone_report before;
+    gone_report after;
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &before, sizeof before), DMG_OK);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&works[i].thread, NULL, open_and_close, &works[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(works[i].thread, NULL);
+        CU_ASSERT_EQUAL(works[i].status, DMG_OK);
+    }
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &after, sizeof after), DMG_OK);
+    CU_ASSERT_EQUAL(after.died, before.died);
+    CU_ASSERT_EQUAL(after.closed, before.closed);
+}
+
 /* ---- messages ---- */
 
 static void messages_of_every_size_are_echoed(void)
@@ -647,6 +681,7 @@ static const dmg_test tests[] = {
     DMG_TEST(first_error_of_a_completion_stays),
     DMG_TEST(atomics_are_exact_under_contention),
     DMG_TEST(channels_of_many_threads_do_not_mix),
+    DMG_TEST(channels_that_come_and_go_are_no_deaths),
     DMG_TEST(messages_of_every_size_are_echoed),
     DMG_TEST(message_that_is_too_long_is_refused),
     DMG_TEST(answer_longer_than_its_room_is_an_error),
