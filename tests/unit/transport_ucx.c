@@ -1,0 +1,773 @@
+/*
+ * What only the UCX backend has to withstand: strangers on its ports, clients that do not speak its language, and deaths with
+ * operations by message in flight. Memory nodes are processes of their own, so that a crash is seen as one.
+ */
+#include "core/base/clock.h"
+#include "transport_processes.h"
+#include "transport_ucx_liar.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FUZZ_ROUNDS    300
+#define GARBAGE_ROUNDS 20
+#define KILLS          20
+#define FLOOD_BATCH    64
+#define SERVER_KILLS   5
+#define PORTS_MAX      16
+#define FLOOD_SLICE    (UINT64_C(1) << 20)
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static bool node_serves(test_pool *pool, uint16_t node)
+{
+    uint64_t value = 0;
+    return test_ask(pool->channel, node, TEST_ECHO, NULL, 0) == DMG_OK &&
+           dmg_read(pool->channel, dmg_address_make(node, 64), &value, sizeof value) == DMG_OK;
+}
+
+/* ---- settings ---- */
+
+static void parameters_that_make_no_sense_are_refused_with_a_reason(void)
+{
+    static const struct {
+        const char *transport;
+        dmg_status status;
+        const char *part;
+    } cases[] = {
+        {"ucx:messages=posix", DMG_ERR_UNSUPPORTED, "shared-memory rings"},
+        {"ucx:messages=sysv", DMG_ERR_UNSUPPORTED, "shared-memory rings"},
+        {"ucx:messages=tcp+posix", DMG_ERR_UNSUPPORTED, "shared-memory rings"},
+        {"ucx:messages=all", DMG_ERR_UNSUPPORTED, "shared-memory rings"},
+        {"ucx:messages=pigeon", DMG_ERR_ARGUMENT, "pigeon"},
+        {"ucx:messages=", DMG_ERR_ARGUMENT, "network transport"},
+        {"ucx:data=tcp", DMG_ERR_UNSUPPORTED, "one-sided"},
+        {"ucx:data=pigeon", DMG_ERR_ARGUMENT, "pigeon"},
+        {"ucx:port=65536", DMG_ERR_ARGUMENT, "65535"},
+        {"ucx:port=-1", DMG_ERR_ARGUMENT, "65535"},
+        {"ucx:port=http", DMG_ERR_ARGUMENT, "65535"},
+        {"ucx:device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dmg_server_options options = {.transport = cases[i].transport, .segment = {.bytes = 4096, .numa_node = -1}};
+        dmg_server *server = NULL;
+        dmg_status status = dmg_server_create(&options, &server);
+        if (status != cases[i].status || strstr(dmg_error_message(), cases[i].part) == NULL) {
+            printf("\n    %s: %s: %s\n", cases[i].transport, dmg_status_name(status), dmg_error_message());
+            CU_FAIL("another error was expected");
+        }
+        dmg_server_destroy(server);
+    }
+}
+
+static void lane_that_the_node_does_not_offer_is_refused(void)
+{
+    test_transport = "ucx:data=message";
+    test_node node = test_node_start(0, PATIENT_NS);
+    const char *address = node.address;
+    dmg_client_options options = test_client_options(&node, PATIENT_NS, (const char *[TEST_NODES]){0});
+    options.addresses = &address;
+    options.address_count = 1;
+    options.transport = "ucx:data=posix";
+    dmg_client *client = NULL;
+    CU_ASSERT_EQUAL(dmg_client_open(&options, &client), DMG_ERR_UNSUPPORTED);
+    options.transport = "ucx";
+    CU_ASSERT_EQUAL_FATAL(dmg_client_open(&options, &client), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_client_capabilities(client)->flags, DMG_CAPABILITY_MN_COMPUTE);
+    CU_ASSERT_EQUAL(dmg_client_capabilities(client)->atomics, DMG_ATOMICS_MEMORY_NODE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_client_capabilities(client)->chosen, "no one-sided lane"));
+    dmg_client_close(client);
+    CU_ASSERT_EQUAL(test_node_stop(&node), 0);
+}
+
+static void every_lane_of_shared_memory_is_one_sided(void)
+{
+    static const char *const transports[] = {"ucx", "ucx:data=posix", "ucx:data=sysv"};
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        test_transport = transports[i];
+        test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+        CU_ASSERT_EQUAL(dmg_client_capabilities(pool.client)->flags,
+                        DMG_CAPABILITY_MN_COMPUTE | DMG_CAPABILITY_ONE_SIDED);
+        CU_ASSERT_EQUAL(dmg_client_capabilities(pool.client)->atomics, DMG_ATOMICS_CALLER_CPU);
+        /* One-sided means that the memory node may sleep meanwhile. */
+        kill(pool.nodes[1].process, SIGSTOP);
+        uint64_t value = 5;
+        uint64_t before = 9;
+        dmg_address word = dmg_address_make(1, 4096);
+        CU_ASSERT_EQUAL(dmg_write(pool.channel, &value, word, sizeof value), DMG_OK);
+        CU_ASSERT_EQUAL(dmg_faa64(pool.channel, word, 2, &before), DMG_OK);
+        CU_ASSERT_EQUAL(before, 5);
+        CU_ASSERT_EQUAL(dmg_cas64(pool.channel, word, 7, 8, &before), DMG_OK);
+        CU_ASSERT_EQUAL(before, 7);
+        CU_ASSERT_EQUAL(dmg_read(pool.channel, word, &value, sizeof value), DMG_OK);
+        CU_ASSERT_EQUAL(value, 8);
+        kill(pool.nodes[1].process, SIGCONT);
+        test_pool_stop(&pool);
+    }
+}
+
+static void addresses_in_another_order_are_refused(void)
+{
+    test_transport = "ucx";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    const char *addresses[TEST_NODES];
+    dmg_client_options options = test_client_options(pool.nodes, PATIENT_NS, addresses);
+    addresses[0] = pool.nodes[1].address;
+    addresses[1] = pool.nodes[0].address;
+    dmg_client *client = NULL;
+    CU_ASSERT_EQUAL(dmg_client_open(&options, &client), DMG_ERR_PROTOCOL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "order"));
+    test_pool_stop(&pool);
+}
+
+/* ---- strangers on the ports ---- */
+
+/* The sockets of a process, by inode. */
+static bool process_has_socket(pid_t process, unsigned long long inode)
+{
+    char path[64];
+    char wanted[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
+    snprintf(wanted, sizeof wanted, "socket:[%llu]", inode);
+    DIR *directory = opendir(path);
+    bool is_found = false;
+    for (struct dirent *entry; directory != NULL && !is_found && (entry = readdir(directory)) != NULL;) {
+        char target[64] = "";
+        if (readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1) > 0) {
+            is_found = strcmp(target, wanted) == 0;
+        }
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return is_found;
+}
+
+/* Every TCP port of IPv4 that a process listens on: UCX opens more than the one in the address. */
+static uint32_t listening_ports(pid_t process, struct sockaddr_in *ports)
+{
+    FILE *file = fopen("/proc/net/tcp", "r");
+    char line[512];
+    uint32_t count = 0;
+    while (file != NULL && count < PORTS_MAX && fgets(line, sizeof line, file) != NULL) {
+        unsigned int address;
+        unsigned int port;
+        unsigned int state;
+        unsigned long long inode;
+        if (sscanf(line, " %*u: %x:%x %*x:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %llu", &address, &port, &state, &inode) ==
+                4 &&
+            state == 0x0a && process_has_socket(process, inode)) {
+            ports[count++] = (struct sockaddr_in){
+                .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {.s_addr = address}};
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return count;
+}
+
+static void garbage_on_any_port_leaves_the_node_serving(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    uint64_t random = dmg_test_seed();
+    struct sockaddr_in ports[PORTS_MAX];
+    uint32_t count = listening_ports(pool.nodes[0].process, ports);
+    CU_ASSERT_TRUE(count >= 1);
+    for (uint32_t i = 0; i < count; i++) {
+        /* Loopback only: a memory node that was not told otherwise is nobody else's business. */
+        CU_ASSERT_EQUAL(ntohl(ports[i].sin_addr.s_addr) >> 24, 127);
+        for (int round = 0; round < GARBAGE_ROUNDS; round++) {
+            int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+            CU_ASSERT_EQUAL_FATAL(connect(stranger, (struct sockaddr *)&ports[i], sizeof ports[i]), 0);
+            uint64_t garbage[512];
+            for (size_t j = 0; j < sizeof garbage / sizeof garbage[0]; j++) {
+                garbage[j] = next_random(&random);
+            }
+            (void)!send(stranger, garbage, next_random(&random) % sizeof garbage, MSG_NOSIGNAL);
+            CU_ASSERT_TRUE_FATAL(node_serves(&pool, 0));
+            close(stranger);
+        }
+    }
+    test_pool_stop(&pool);
+}
+
+/* ---- clients that do not keep to the protocol ---- */
+
+typedef struct crafted {
+    dmg_ucx_header header;
+    uint8_t payload[DMG_UCX_FRAME_BYTES];
+} crafted;
+
+static void craft(crafted *frame, const dmg_ucx_request *request, size_t payload_bytes)
+{
+    memset(frame, 0, sizeof *frame);
+    memcpy(frame->payload, request, sizeof *request);
+    frame->header =
+        (dmg_ucx_header){.magic = DMG_UCX_MAGIC, .count = 1, .bytes = (uint32_t)(sizeof *request + payload_bytes)};
+}
+
+static void send_crafted(test_liar *liar, crafted *frame)
+{
+    frame->header.channel += liar->channel;
+    liar_send(liar, DMG_UCX_REQUESTS, &frame->header, sizeof frame->header, frame->payload, frame->header.bytes);
+}
+
+typedef void (*misdeed)(test_liar *liar);
+
+static void no_magic(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.magic ^= 1;
+    send_crafted(liar, &frame);
+}
+
+static void anothers_channel(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.channel = UINT32_MAX - liar->channel; /* ends as another connection's number */
+    send_crafted(liar, &frame);
+}
+
+static void unknown_kind(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = 77, .bytes = 8}, 8);
+    send_crafted(liar, &frame);
+}
+
+static void more_records_than_there_are(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.count = UINT32_MAX;
+    send_crafted(liar, &frame);
+}
+
+static void bytes_after_the_last_record(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 64);
+    send_crafted(liar, &frame);
+}
+
+static void half_a_record(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.bytes = sizeof(dmg_ucx_request) / 2;
+    send_crafted(liar, &frame);
+}
+
+static void write_without_its_data(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_WRITE, .bytes = UINT32_MAX}, 8);
+    send_crafted(liar, &frame);
+}
+
+static void read_longer_than_a_frame(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 1 << 20}, 0);
+    send_crafted(liar, &frame);
+}
+
+static void atomic_of_a_wrong_size(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_CAS, .bytes = 4096}, 4096);
+    send_crafted(liar, &frame);
+}
+
+static void message_that_is_too_long(test_liar *liar)
+{
+    crafted frame;
+    craft(
+        &frame,
+        &(dmg_ucx_request){.kind = DMG_UCX_CALL, .bytes = DMG_MESSAGE_BYTES_MAX + 8, .offset = DMG_MESSAGE_TYPE_FIRST},
+        DMG_MESSAGE_BYTES_MAX + 8);
+    send_crafted(liar, &frame);
+}
+
+static void type_of_more_than_32_bits(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_CALL, .offset = UINT64_C(1) << 40}, 0);
+    send_crafted(liar, &frame);
+}
+
+static void header_of_a_wrong_length(test_liar *liar)
+{
+    liar_send(liar, DMG_UCX_REQUESTS, "short", 5, NULL, 0);
+}
+
+static void hello_twice(test_liar *liar)
+{
+    liar_say_hello(liar, test_token, 4711, DMG_UCX_VERSION);
+}
+
+static void a_frame_by_rendezvous(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.channel = liar->channel;
+    liar_send_by_rendezvous(liar, DMG_UCX_REQUESTS, &frame.header, sizeof frame.header, frame.payload,
+                            frame.header.bytes);
+}
+
+static void goodbye_for_another(test_liar *liar)
+{
+    dmg_ucx_header header = {.magic = DMG_UCX_MAGIC, .channel = UINT32_MAX};
+    liar_send(liar, DMG_UCX_GOODBYE, &header, sizeof header, NULL, 0);
+}
+
+static void request_after_goodbye(test_liar *liar)
+{
+    dmg_ucx_header header = {.magic = DMG_UCX_MAGIC, .channel = liar->channel};
+    liar_send(liar, DMG_UCX_GOODBYE, &header, sizeof header, NULL, 0);
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    send_crafted(liar, &frame);
+}
+
+static const misdeed misdeeds[] = {no_magic,
+                                   anothers_channel,
+                                   unknown_kind,
+                                   more_records_than_there_are,
+                                   bytes_after_the_last_record,
+                                   half_a_record,
+                                   write_without_its_data,
+                                   read_longer_than_a_frame,
+                                   atomic_of_a_wrong_size,
+                                   message_that_is_too_long,
+                                   type_of_more_than_32_bits,
+                                   header_of_a_wrong_length,
+                                   hello_twice,
+                                   a_frame_by_rendezvous,
+                                   goodbye_for_another,
+                                   request_after_goodbye};
+
+static void malformed_messages_cost_their_sender_the_connection(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    for (size_t i = 0; i < sizeof misdeeds / sizeof misdeeds[0]; i++) {
+        test_liar liar;
+        CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+        liar_say_hello(&liar, test_token, 1000 + i, DMG_UCX_VERSION);
+        CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+        misdeeds[i](&liar);
+        if (!liar_is_cut_off(&liar)) {
+            printf("\n    misdeed %zu was let pass\n", i);
+            CU_FAIL("a malformed message was let pass");
+        }
+        liar_close(&liar);
+        CU_ASSERT_TRUE_FATAL(node_serves(&pool, 0));
+    }
+    test_pool_stop(&pool);
+}
+
+static void requests_before_a_hello_are_refused(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    test_liar liar;
+    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    send_crafted(&liar, &frame);
+    CU_ASSERT_TRUE(liar_is_cut_off(&liar));
+    CU_ASSERT_EQUAL(liar.answers, 0);
+    liar_close(&liar);
+    CU_ASSERT_TRUE(liar_open(&liar, pool.nodes[0].address));
+    liar_send(&liar, DMG_UCX_HELLO, "nonsense", 8, "nonsense", 8);
+    CU_ASSERT_TRUE(liar_is_cut_off(&liar));
+    liar_close(&liar);
+    CU_ASSERT_TRUE(liar_open(&liar, pool.nodes[0].address));
+    liar_say_hello(&liar, test_token, 77, DMG_UCX_VERSION + 1);
+    CU_ASSERT_FALSE(liar_is_welcomed(&liar));
+    CU_ASSERT_EQUAL(liar.status, DMG_ERR_PROTOCOL);
+    liar_close(&liar);
+    CU_ASSERT_TRUE(node_serves(&pool, 0));
+    test_pool_stop(&pool);
+}
+
+static void spans_outside_the_segment_are_answered_with_an_error(void)
+{
+    static const dmg_ucx_request requests[] = {
+        {.kind = DMG_UCX_READ, .bytes = 8, .offset = TEST_SEGMENT_BYTES},
+        {.kind = DMG_UCX_READ, .bytes = 64, .offset = TEST_SEGMENT_BYTES - 8},
+        {.kind = DMG_UCX_READ, .bytes = 64, .offset = UINT64_MAX - 8},
+        {.kind = DMG_UCX_WRITE, .bytes = 64, .offset = TEST_SEGMENT_BYTES - 8},
+        {.kind = DMG_UCX_WRITE, .bytes = 8, .offset = UINT64_MAX},
+        {.kind = DMG_UCX_FAA, .bytes = 8, .offset = TEST_SEGMENT_BYTES},
+        {.kind = DMG_UCX_FAA, .bytes = 8, .offset = 12},
+        {.kind = DMG_UCX_CAS, .bytes = 16, .offset = UINT64_MAX - 7},
+    };
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    test_liar liar;
+    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+    liar_say_hello(&liar, test_token, 1, DMG_UCX_VERSION);
+    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        crafted frame;
+        craft(&frame, &requests[i], requests[i].kind == DMG_UCX_READ ? 0 : requests[i].bytes);
+        send_crafted(&liar, &frame);
+        CU_ASSERT_TRUE(liar_has_answers(&liar, i + 1));
+        CU_ASSERT_EQUAL(liar.status, DMG_ERR_ARGUMENT);
+    }
+    liar_close(&liar);
+    test_pool_stop(&pool);
+}
+
+static void client_that_takes_no_answers_is_cut_off(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    test_liar liar;
+    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+    liar_say_hello(&liar, test_token, 1, DMG_UCX_VERSION);
+    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+    /* It asks for 100 times its window, without ever looking at what arrives. */
+    for (uint32_t i = 0; i < 100 * DMG_UCX_WINDOW_BYTES / DMG_UCX_PIECE_BYTES; i++) {
+        crafted frame;
+        craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = DMG_UCX_PIECE_BYTES}, 0);
+        frame.header.channel = liar.channel;
+        liar_send_without_progress(&liar, DMG_UCX_REQUESTS, &frame.header, sizeof frame.header, frame.payload,
+                                   frame.header.bytes);
+    }
+    CU_ASSERT_TRUE(node_serves(&pool, 0));
+    for (int i = 0; i < 200; i++) {
+        gone_report report = {0};
+        CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &report, sizeof report), DMG_OK);
+        if (report.died == 1) {
+            break;
+        }
+        dmg_sleep_ns(10000000);
+    }
+    CU_ASSERT_TRUE(liar_is_cut_off(&liar));
+    liar_close(&liar);
+    test_pool_stop(&pool);
+}
+
+/* A frame of several records, most of them right, with some bytes changed. */
+static void craft_fuzz(crafted *frame, uint64_t *random)
+{
+    static const uint32_t kinds[] = {DMG_UCX_READ, DMG_UCX_WRITE, DMG_UCX_CAS, DMG_UCX_FAA, DMG_UCX_CALL};
+    memset(frame, 0, sizeof *frame);
+    frame->header.magic = DMG_UCX_MAGIC;
+    uint32_t records = (uint32_t)(next_random(random) % 20);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < records; i++) {
+        dmg_ucx_request request = {.kind = kinds[next_random(random) % 5],
+                                   .bytes = (uint32_t)(next_random(random) % 600)};
+        request.id = next_random(random);
+        request.offset = request.kind == DMG_UCX_CALL ? TEST_ECHO : next_random(random) % (2 * TEST_SEGMENT_BYTES);
+        if (request.kind == DMG_UCX_CAS || request.kind == DMG_UCX_FAA) {
+            request.bytes = request.kind == DMG_UCX_CAS ? 16 : 8;
+        }
+        memcpy(frame->payload + used, &request, sizeof request);
+        used += (uint32_t)sizeof request + (request.kind == DMG_UCX_READ ? 0 : (uint32_t)dmg_ucx_padded(request.bytes));
+    }
+    frame->header.count = records;
+    frame->header.bytes = used;
+    uint32_t changes = (uint32_t)(next_random(random) % 4);
+    for (uint32_t i = 0; i < changes && used > 0; i++) {
+        frame->payload[next_random(random) % used] ^= (uint8_t)next_random(random);
+    }
+    if (next_random(random) % 4 == 0) {
+        frame->header.count ^= (uint32_t)(1u << next_random(random) % 32);
+    }
+    if (next_random(random) % 4 == 0) {
+        frame->header.bytes = (uint32_t)(next_random(random) % (used + 64));
+    }
+    for (uint32_t at = 0; at + 8 <= used; at += 8) {
+        /* A fuzzer that happened to tell the node to stop would prove nothing. */
+        uint64_t word;
+        memcpy(&word, frame->payload + at, sizeof word);
+        if (word == TEST_STOP) {
+            frame->payload[at] = TEST_ECHO;
+        }
+    }
+}
+
+static void fuzzed_frames_leave_the_node_serving(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    uint64_t random = dmg_test_seed();
+    test_liar liar = {0};
+    bool is_open = false;
+    for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
+        if (!is_open) {
+            CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+            liar_say_hello(&liar, test_token, 5000 + round, DMG_UCX_VERSION);
+            CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+            is_open = true;
+        }
+        crafted frame;
+        craft_fuzz(&frame, &random);
+        if (next_random(&random) % 16 == 0) {
+            frame.header.channel = (uint32_t)next_random(&random) % 8;
+        }
+        send_crafted(&liar, &frame);
+        CU_ASSERT_TRUE_FATAL(node_serves(&pool, 0));
+        liar_progress(&liar);
+        if (liar.is_cut_off) {
+            liar_close(&liar);
+            is_open = false;
+        }
+    }
+    if (is_open) {
+        liar_close(&liar);
+    }
+    test_pool_stop(&pool);
+}
+
+/* ---- deaths with operations by message in flight ---- */
+
+typedef struct flood_buffers {
+    uint8_t bytes[FLOOD_BATCH][4096];
+    uint64_t words[FLOOD_BATCH];
+    dmg_call calls[FLOOD_BATCH];
+} flood_buffers;
+
+/* Post a batch of every kind of operation to one node. */
+static void post_flood(dmg_channel *channel, uint16_t node, flood_buffers *flood, uint64_t *random,
+                       dmg_completion *completion)
+{
+    for (uint32_t i = 0; i < FLOOD_BATCH; i++) {
+        dmg_address at = dmg_address_make(node, FLOOD_SLICE + next_random(random) % FLOOD_SLICE / 8 * 8);
+        uint64_t bytes = 1 + next_random(random) % sizeof flood->bytes[i];
+        switch (next_random(random) % 5) {
+        case 0:
+            dmg_post_read(channel, at, flood->bytes[i], bytes, completion);
+            break;
+        case 1:
+            dmg_post_write(channel, flood->bytes[i], at, bytes, completion);
+            break;
+        case 2:
+            dmg_post_cas64(channel, at, 0, next_random(random), &flood->words[i], completion);
+            break;
+        case 3:
+            dmg_post_faa64(channel, at, 1, &flood->words[i], completion);
+            break;
+        default:
+            flood->calls[i] = (dmg_call){.reply = flood->bytes[i], .reply_capacity = sizeof flood->bytes[i]};
+            dmg_post_call(channel, node, TEST_ECHO, flood->bytes[i], bytes, &flood->calls[i], completion);
+        }
+    }
+}
+
+/* --flood TRANSPORT SEED ADDRESS ADDRESS: operations until it is killed. */
+static int flood_main(char **argv)
+{
+    test_transport = argv[0];
+    uint64_t random = strtoull(argv[1], NULL, 10);
+    dmg_client_options options = {.transport = test_transport,
+                                  .addresses = (const char *const *)(argv + 2),
+                                  .address_count = TEST_NODES,
+                                  .peer_timeout_ns = PATIENT_NS};
+    memcpy(options.token, test_token, sizeof options.token);
+    dmg_client *client;
+    dmg_channel *channel;
+    static flood_buffers floods[TEST_NODES];
+    if (dmg_client_open(&options, &client) != DMG_OK || dmg_channel_open(client, &channel) != DMG_OK ||
+        write(STDOUT_FILENO, "r", 1) != 1) {
+        return 1;
+    }
+    dmg_status status = DMG_OK;
+    while (status == DMG_OK) {
+        dmg_completion completion = {0};
+        for (uint16_t node = 0; node < TEST_NODES; node++) {
+            post_flood(channel, node, &floods[node], &random, &completion);
+        }
+        status = dmg_wait(channel, &completion);
+    }
+    return 2;
+}
+
+static pid_t start_flood(const test_node *nodes, uint64_t seed)
+{
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    char number[32];
+    snprintf(number, sizeof number, "%" PRIu64, seed);
+    char *arguments[] = {"unit-transport_ucx",
+                         "--flood",
+                         (char *)(uintptr_t)test_transport,
+                         number,
+                         (char *)(uintptr_t)nodes[0].address,
+                         (char *)(uintptr_t)nodes[1].address,
+                         NULL};
+    pid_t process = fork();
+    if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        close_range(STDERR_FILENO + 1, ~0U, 0);
+        execv("/proc/self/exe", arguments);
+        _exit(127);
+    }
+    close(ends[1]);
+    char said = 0;
+    CU_ASSERT_EQUAL(read(ends[0], &said, 1), 1);
+    close(ends[0]);
+    return process;
+}
+
+static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(void)
+{
+    static const char *const transports[] = {"ucx:data=message", "ucx"};
+    uint64_t random = dmg_test_seed();
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        test_transport = transports[i];
+        test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+        for (uint32_t kill_count = 1; kill_count <= KILLS; kill_count++) {
+            pid_t client = start_flood(pool.nodes, next_random(&random));
+            dmg_sleep_ns(next_random(&random) % 30000000);
+            test_process_kill(client);
+            CU_ASSERT_TRUE_FATAL(node_serves(&pool, 0));
+            CU_ASSERT_TRUE_FATAL(node_serves(&pool, 1));
+        }
+        gone_report report = {0};
+        for (int round = 0; round < 1000 && report.died < KILLS; round++) {
+            CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 1, TEST_GONE, &report, sizeof report), DMG_OK);
+            dmg_sleep_ns(5000000);
+        }
+        CU_ASSERT_EQUAL(report.died, KILLS);
+        CU_ASSERT_EQUAL(report.closed, 0);
+        CU_ASSERT_EQUAL(report.repeated, 0);
+        test_pool_stop(&pool);
+    }
+}
+
+static void killed_node_ends_all_kinds_of_operations(void)
+{
+    static const char *const transports[] = {"ucx:data=message", "ucx"};
+    uint64_t random = dmg_test_seed();
+    flood_buffers *flood = calloc(1, sizeof *flood);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(flood);
+    for (uint32_t i = 0; i < 2 * SERVER_KILLS; i++) {
+        test_transport = transports[i % 2];
+        test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+        dmg_completion completion = {0};
+        for (uint32_t batch = 0; batch < 100 && completion.status == DMG_OK; batch++) {
+            if (batch == 3) {
+                kill(pool.nodes[1].process, SIGKILL);
+            }
+            completion = (dmg_completion){0};
+            post_flood(pool.channel, 1, flood, &random, &completion);
+            if (batch % 2 == 0) {
+                dmg_channel_ring(pool.channel);
+            }
+            (void)dmg_wait(pool.channel, &completion);
+        }
+        CU_ASSERT_EQUAL(completion.pending, 0);
+        CU_ASSERT_EQUAL(completion.status, DMG_ERR_PEER);
+        CU_ASSERT_EQUAL(completion.failed_node, 1);
+        CU_ASSERT_TRUE(node_serves(&pool, 0));
+        test_process_kill(pool.nodes[1].process);
+        pool.nodes[1].process = 0;
+        test_pool_stop(&pool);
+    }
+    free(flood);
+}
+
+static void long_operations_end_when_their_node_dies(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    uint64_t bytes = TEST_SEGMENT_BYTES / 2;
+    uint8_t *buffers = calloc(2, bytes);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(buffers);
+    dmg_completion completion = {0};
+    for (int i = 0; i < 20; i++) {
+        dmg_post_read(pool.channel, dmg_address_make(1, 0), buffers, bytes, &completion);
+        dmg_post_write(pool.channel, buffers + bytes, dmg_address_make(1, bytes), bytes, &completion);
+    }
+    dmg_channel_poll(pool.channel);
+    test_process_kill(pool.nodes[1].process);
+    pool.nodes[1].process = 0;
+    CU_ASSERT_EQUAL(dmg_wait(pool.channel, &completion), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(completion.pending, 0);
+    CU_ASSERT_TRUE(node_serves(&pool, 0));
+    free(buffers);
+    test_pool_stop(&pool);
+}
+
+static void more_operations_than_a_channel_holds_all_end(void)
+{
+    enum { COUNT = 20000 };
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    dmg_completion completion = {0};
+    uint64_t *before = calloc(COUNT, sizeof *before);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(before);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        dmg_post_faa64(pool.channel, dmg_address_make(0, 4096), 1, &before[i], &completion);
+    }
+    CU_ASSERT_EQUAL(dmg_wait(pool.channel, &completion), DMG_OK);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        sum += before[i];
+    }
+    CU_ASSERT_EQUAL(sum, (uint64_t)COUNT * (COUNT - 1) / 2);
+    free(before);
+    test_pool_stop(&pool);
+}
+
+static const dmg_test tests[] = {
+    DMG_TEST(parameters_that_make_no_sense_are_refused_with_a_reason),
+    DMG_TEST(lane_that_the_node_does_not_offer_is_refused),
+    DMG_TEST(every_lane_of_shared_memory_is_one_sided),
+    DMG_TEST(addresses_in_another_order_are_refused),
+    DMG_TEST(garbage_on_any_port_leaves_the_node_serving),
+    DMG_TEST(malformed_messages_cost_their_sender_the_connection),
+    DMG_TEST(requests_before_a_hello_are_refused),
+    DMG_TEST(spans_outside_the_segment_are_answered_with_an_error),
+    DMG_TEST(client_that_takes_no_answers_is_cut_off),
+    DMG_TEST(fuzzed_frames_leave_the_node_serving),
+    DMG_TEST(killed_clients_with_operations_in_flight_leave_the_nodes_serving),
+    DMG_TEST(killed_node_ends_all_kinds_of_operations),
+    DMG_TEST(long_operations_end_when_their_node_dies),
+    DMG_TEST(more_operations_than_a_channel_holds_all_end),
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+    int exit_code;
+    if (argc == 6 && strcmp(argv[1], "--flood") == 0) {
+        return flood_main(argv + 2);
+    }
+    if (test_process_main(argc, argv, &exit_code)) {
+        return exit_code;
+    }
+    alarm(600); /* whatever hangs ends */
+    if (dmg_suite_add("transport_ucx", NULL, NULL, tests) != 0) {
+        return 2;
+    }
+    return dmg_suites_run(argc, argv);
+}

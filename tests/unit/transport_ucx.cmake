@@ -1,0 +1,3 @@
+dmg_unit_test(transport_ucx LINK dmg-transport)
+target_sources(unit-transport_ucx PRIVATE unit/transport_processes.c unit/transport_ucx_liar.c)
+set_tests_properties(unit.transport_ucx PROPERTIES TIMEOUT 600)
