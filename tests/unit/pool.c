@@ -1,11 +1,11 @@
 /*
- * The pool over every transport: memory, catalog, range arrays and what a memory node says to nonsense. Jobs are in pool_jobs.c.
+ * The pool over every transport: memory, catalog, range arrays and what a memory node says to nonsense. Jobs are in
+ * pool_jobs.c and pool_deaths.c.
  */
-#include "suite.h"
+#include "pool_members.h"
 
 #include "core/base/error.h"
 #include "core/pool/protocol.h"
-#include "pool_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,6 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-
-static const char *transport;
-static dmg_test_pool pool;
-static dmg_channel *channel;
 
 static uint64_t random_next(uint64_t *state)
 {
@@ -30,25 +26,6 @@ static uint64_t random_next(uint64_t *state)
 static bool message_has(const char *words)
 {
     return strstr(dmg_error_message(), words) != NULL;
-}
-
-static void start(uint32_t node_count, uint64_t segment_bytes)
-{
-    dmg_status status = dmg_test_pool_start(transport, node_count, segment_bytes, &pool);
-    if (status == DMG_OK) {
-        status = dmg_channel_open(pool.client, &channel);
-    }
-    if (status != DMG_OK) {
-        printf("\n    %s\n", dmg_error_message());
-    }
-    CU_ASSERT_EQUAL_FATAL(status, DMG_OK);
-}
-
-static void stop(void)
-{
-    dmg_channel_close(channel);
-    channel = NULL;
-    dmg_test_pool_stop(&pool);
 }
 
 static uint64_t allocated_on(uint16_t node)
@@ -445,9 +422,9 @@ static void bad_values_are_answered_with_an_error(void)
     CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_JOIN, &join, sizeof join), DMG_ERR_ARGUMENT);
     join = (dmg_job_join_request){.header = header, .rank = 0, .size = 1};
     CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_JOIN, &join, sizeof join), DMG_ERR_ARGUMENT);
-    dmg_job_member_request member = {.header = header, .job = 1, .rank = UINT32_MAX};
-    CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_READY, &member, sizeof member), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_LEAVE, &member, sizeof member), DMG_ERR_NOT_FOUND);
+    dmg_job_member_request ready = {.header = header, .job = 1, .rank = UINT32_MAX};
+    CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_READY, &ready, sizeof ready), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_LEAVE, &ready, sizeof ready), DMG_ERR_NOT_FOUND);
     dmg_job_barrier_request barrier = {.header = header, .has_reduction = 2};
     CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_BARRIER, &barrier, sizeof barrier), DMG_ERR_PROTOCOL);
     dmg_job_abort_request abort_request = {.header = header, .status = DMG_OK};
@@ -497,24 +474,6 @@ static void random_requests_do_no_harm(void)
     stop();
 }
 
-static int set_up_cxl_shm(void)
-{
-    transport = "cxl_shm";
-    return 0;
-}
-
-static int set_up_ucx(void)
-{
-    transport = "ucx";
-    return 0;
-}
-
-static int set_up_ucx_message(void)
-{
-    transport = "ucx:data=message";
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     static const dmg_test tests[] = {
@@ -533,9 +492,5 @@ int main(int argc, char **argv)
         DMG_TEST(random_requests_do_no_harm),
         {NULL, NULL},
     };
-    if (dmg_suite_add("cxl_shm", set_up_cxl_shm, NULL, tests) || dmg_suite_add("ucx", set_up_ucx, NULL, tests) ||
-        dmg_suite_add("ucx_message", set_up_ucx_message, NULL, tests)) {
-        return 1;
-    }
-    return dmg_suites_run(argc, argv);
+    return add_suites(tests) ? 1 : dmg_suites_run(argc, argv);
 }
