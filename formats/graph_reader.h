@@ -8,7 +8,7 @@
 #include "formats/graph.h"
 
 typedef enum dmg_format {
-    DMG_FORMAT_AUTO, /**< by content: the binary form by its first bytes, Matrix Market by its banner or .mtx, else an edge list */
+    DMG_FORMAT_AUTO, /**< by content: the binary form by its first bytes, Matrix Market by its banner, else an edge list */
     DMG_FORMAT_EDGE_LIST,
     DMG_FORMAT_MATRIX_MARKET,
     DMG_FORMAT_BINARY

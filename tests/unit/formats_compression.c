@@ -2,8 +2,10 @@
 #include "formats_support.h"
 #include "suite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const kinds[] = {"gzip", "zstd", "xz"};
 static const char edges[] = "# a comment\n0 1\n1 2\n2 3\n3 4\n4 5\n5 6\n6 7\n7 0\n";
@@ -159,6 +161,28 @@ static void errors_in_compressed_text_name_its_lines(void)
     free(bytes);
 }
 
+static void a_pipe_is_read_like_a_file(void)
+{
+    for (int i = 0; i < 3; i++) {
+        int ends[2];
+        size_t count;
+        unsigned char *bytes = support_compress(kinds[i], edges, strlen(edges), &count);
+        CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+        CU_ASSERT_EQUAL(write(ends[1], bytes, count), (ssize_t)count);
+        close(ends[1]);
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+        dmg_graph graph;
+        dmg_read_report report;
+        CU_ASSERT_EQUAL_FATAL(dmg_graph_read(path, NULL, &graph, &report), DMG_OK);
+        CU_ASSERT_EQUAL(graph.arc_count, 8);
+        CU_ASSERT_EQUAL(report.file_bytes, 0);
+        dmg_graph_close(&graph);
+        close(ends[0]);
+        free(bytes);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const dmg_test tests[] = {
@@ -170,6 +194,7 @@ int main(int argc, char **argv)
         DMG_TEST(every_flipped_bit_of_checksummed_data_is_refused_or_harmless),
         DMG_TEST(what_follows_a_stream_and_is_none_is_refused),
         DMG_TEST(errors_in_compressed_text_name_its_lines),
+        DMG_TEST(a_pipe_is_read_like_a_file),
         {NULL, NULL},
     };
     if (dmg_suite_add("compressed files", support_set_up, support_tear_down, tests)) {
