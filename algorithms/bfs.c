@@ -26,12 +26,21 @@ static inline uint64_t start_value(const dmg_monotone_run *run, uint32_t vertex,
     return *is_active ? make_value(0, vertex) : UNREACHED;
 }
 
+/*
+ * The frontier's depth is the number of the iteration. A vertex that another compute node has given a parent in this iteration can still get
+ * a smaller one.
+ */
+static inline bool wants_parent(const dmg_monotone_run *run, uint64_t value)
+{
+    return value >> 32 > run->iteration;
+}
+
 #define DMG_PROGRAM                              bfs_program
 #define DMG_VALUE                                uint64_t
 #define DMG_UNREACHED                            UNREACHED
 #define DMG_START(run, vertex, is_active)        start_value(run, vertex, is_active)
 #define DMG_CANDIDATE(value, source, edge, kind) make_value((uint32_t)((value) >> 32) + 1, source)
-#define DMG_WANTS_PULL(value)                    ((value) == UNREACHED)
+#define DMG_WANTS_PULL(run, value)               wants_parent(run, value)
 #define DMG_WALKS_BOTH_WAYS                      0
 #define DMG_CAN_PULL                             1
 #define DMG_PULLS_FROM_ACTIVE                    1

@@ -22,7 +22,7 @@ static inline uint32_t start_value(uint32_t vertex, bool *is_active)
 #define DMG_UNREACHED                            UINT32_MAX
 #define DMG_START(run, vertex, is_active)        start_value(vertex, is_active)
 #define DMG_CANDIDATE(value, source, edge, kind) (value)
-#define DMG_WANTS_PULL(value)                    ((value) != 0)
+#define DMG_WANTS_PULL(run, value)               ((value) != 0)
 #define DMG_WALKS_BOTH_WAYS                      1
 #define DMG_CAN_PULL                             1
 #define DMG_PULLS_FROM_ACTIVE                    0

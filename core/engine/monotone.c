@@ -363,6 +363,7 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
         return status;
     }
     run->current = 1 - run->current;
+    run->iteration++;
     dmg_worker counts = dmg_engine_counts(engine);
     row.arcs = counts.arcs;
     row.updates_local = counts.updates_local;

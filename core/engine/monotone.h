@@ -49,6 +49,7 @@ struct dmg_monotone_run {
     uint64_t last;
     dmg_range_array values;
     dmg_range_array activation[2]; /**< words of 64 vertices: of this iteration, and of the next */
+    uint32_t iteration;            /**< from 0 */
     uint32_t current;              /**< which of the two is this iteration's */
     void *cache;                   /**< the attributes of [first, last) */
     uint64_t *frontier;            /**< pull: the activation words of [first, last) */

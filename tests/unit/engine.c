@@ -1,0 +1,346 @@
+/*
+ * Algorithms on the engine, against the serial ones: every transport, memory-node, compute-node and thread count, direction and density.
+ *
+ * The compute nodes are threads of the test, each with a client of its own.
+ */
+#include "suite.h"
+
+#include "algorithms/algorithm.h"
+#include "core/base/error.h"
+#include "pool_fixture.h"
+#include "random_graph.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEGMENT_BYTES (UINT64_C(64) << 20)
+#define RANKS_MAX     4
+
+static const char *transport;
+static dmg_random randomness;
+
+/* How an algorithm is run. */
+struct setting {
+    uint32_t nodes;
+    uint32_t ranks;
+    uint32_t partitions; /* 0: as many as ranks */
+    dmg_engine_options engine;
+};
+
+struct rank {
+    const struct setting *setting;
+    const dmg_test_pool *pool;
+    const dmg_graph *graph;
+    const dmg_algorithm *algorithm;
+    const dmg_algorithm_options *options;
+    const char *job_name;
+    uint32_t index;
+    void *values; /* rank 0 reads them here */
+    dmg_status status;
+    char sentence[512];
+    uint32_t iterations;
+    dmg_iteration first_rows[8];
+    uint64_t cache_peak_bytes;
+};
+
+static dmg_status share_store(struct rank *rank, dmg_channel *channel, dmg_job *job, dmg_graph_store *store)
+{
+    size_t bytes = sizeof *store;
+    dmg_status status = DMG_OK;
+    if (rank->index == 0) {
+        const dmg_store_options options = {.partition_count = rank->setting->partitions ? rank->setting->partitions
+                                                                                        : rank->setting->ranks,
+                                           .with_out = true,
+                                           .with_in = true,
+                                           .job = job->id};
+        status = dmg_graph_store_create(channel, rank->graph, &options, store);
+        if (status == DMG_OK) {
+            status = dmg_catalog_put(channel, job->id, rank->job_name, store, sizeof *store);
+        }
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_barrier(channel, job, NULL);
+    }
+    if (status == DMG_OK && rank->index != 0) {
+        status = dmg_catalog_get(channel, rank->job_name, store, &bytes);
+    }
+    return status;
+}
+
+static dmg_status read_values(dmg_channel *channel, const dmg_range_array *array, void *values)
+{
+    dmg_completion completion = {0};
+    if (array->count > 0) {
+        dmg_range_array_post_read(channel, array, 0, array->count, values, &completion);
+    }
+    return dmg_wait(channel, &completion);
+}
+
+static dmg_status run_on_engine(struct rank *rank, dmg_client *client, dmg_channel *channel, dmg_job *job)
+{
+    dmg_graph_store store;
+    dmg_engine *engine = NULL;
+    dmg_run_result result;
+    memset(&store, 0, sizeof store);
+    memset(&result, 0, sizeof result);
+    dmg_status status = share_store(rank, channel, job, &store);
+    if (status == DMG_OK) {
+        status = dmg_engine_create(client, channel, job, &store, &rank->setting->engine, &engine);
+    }
+    if (status == DMG_OK) {
+        status = dmg_engine_load(engine, rank->graph, NULL);
+    }
+    if (status == DMG_OK) {
+        status = rank->algorithm->run(engine, rank->options, &result);
+    }
+    if (status == DMG_OK && rank->index == 0) {
+        status = read_values(channel, &result.values, rank->values);
+    }
+    if (status == DMG_OK) {
+        rank->iterations = result.iteration_count;
+        for (uint32_t i = 0; i < 8 && i < result.iterations_kept; i++) {
+            rank->first_rows[i] = result.iterations[i];
+        }
+        rank->cache_peak_bytes = dmg_budget_purpose_peak_bytes(dmg_engine_budget(engine), DMG_BUDGET_ATTRIBUTES);
+    }
+    dmg_engine_destroy(engine);
+    return status;
+}
+
+static dmg_status run_rank(struct rank *rank)
+{
+    dmg_client *client = NULL;
+    dmg_channel *channel = NULL;
+    dmg_job job = {0};
+    dmg_status status = dmg_client_open(&rank->pool->options, &client);
+    if (status == DMG_OK) {
+        status = dmg_channel_open(client, &channel);
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_join(channel, rank->job_name, rank->index, rank->setting->ranks, &job);
+    }
+    if (status == DMG_OK) {
+        status = run_on_engine(rank, client, channel, &job);
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_leave(channel, &job);
+    }
+    snprintf(rank->sentence, sizeof rank->sentence, "%s", status == DMG_OK ? "" : dmg_error_message());
+    dmg_channel_close(channel);
+    dmg_client_close(client);
+    return status;
+}
+
+static void *rank_main(void *argument)
+{
+    struct rank *rank = argument;
+    rank->status = run_rank(rank);
+    return NULL;
+}
+
+/* Run on all ranks; `ranks` gets what each reports. */
+static void run_job(const struct setting *setting, const dmg_graph *graph, const dmg_algorithm *algorithm,
+                    const dmg_algorithm_options *options, void *values, struct rank *ranks)
+{
+    dmg_test_pool pool = {0};
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, setting->nodes, SEGMENT_BYTES, &pool), DMG_OK);
+    pthread_t threads[RANKS_MAX];
+    for (uint32_t i = 0; i < setting->ranks; i++) {
+        ranks[i] = (struct rank){.setting = setting,
+                                 .pool = &pool,
+                                 .graph = graph,
+                                 .algorithm = algorithm,
+                                 .options = options,
+                                 .job_name = "engine test",
+                                 .index = i,
+                                 .values = values};
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, rank_main, &ranks[i]), 0);
+    }
+    for (uint32_t i = 0; i < setting->ranks; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    dmg_test_pool_stop(&pool);
+}
+
+static void expect_serial_answer(const struct setting *setting, const dmg_graph *graph, const dmg_algorithm *algorithm,
+                                 struct rank *ranks)
+{
+    const dmg_algorithm_options options = {.source = 0,
+                                           .iterations_max = strcmp(algorithm->name, "pagerank") == 0 ? 7 : 0,
+                                           .tolerance = -1,
+                                           .damping = -1};
+    uint64_t bytes = graph->vertex_count * algorithm->value_bytes + 8;
+    void *values = calloc(1, bytes);
+    void *expected = calloc(1, bytes);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(values);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(expected);
+    run_job(setting, graph, algorithm, &options, values, ranks);
+    bool is_run = true;
+    for (uint32_t i = 0; i < setting->ranks; i++) {
+        if (ranks[i].status != DMG_OK) {
+            printf("\n    %s, rank %u: %s\n", algorithm->name, i, ranks[i].sentence);
+            is_run = false;
+        }
+    }
+    CU_ASSERT_TRUE(is_run);
+    CU_ASSERT_EQUAL(algorithm->serial(graph, &options, expected), DMG_OK);
+    if (is_run && algorithm->compare(graph, values, expected) != DMG_OK) {
+        printf("\n    %s over %s, %u nodes, %u ranks, %u threads, direction %d, density %d: %s\n", algorithm->name,
+               transport, setting->nodes, setting->ranks, setting->engine.threads, setting->engine.direction,
+               setting->engine.density, dmg_error_message());
+        CU_FAIL("an answer differs from the serial one");
+    }
+    free(values);
+    free(expected);
+}
+
+static void make_graph(uint64_t vertices, bool is_directed, dmg_weight_kind weights, dmg_graph *graph)
+{
+    const dmg_random_graph_options options = {.vertex_count = vertices,
+                                              .degree_max = 12,
+                                              .hub_count = vertices > 100 ? 3 : 0,
+                                              .hub_degree = (uint32_t)(vertices / 2),
+                                              .is_directed = is_directed,
+                                              .weight_kind = weights};
+    dmg_random_graph_make(&options, &randomness, graph);
+}
+
+static void expect_all_algorithms(const struct setting *setting, const dmg_graph *graph)
+{
+    struct rank ranks[RANKS_MAX];
+    for (const dmg_algorithm *const *algorithm = dmg_algorithms; *algorithm; algorithm++) {
+        expect_serial_answer(setting, graph, *algorithm, ranks);
+    }
+}
+
+static void every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes(void)
+{
+    static const uint32_t shapes[][3] = {{1, 1, 1}, {2, 2, 2}, {1, 3, 1}, {3, 4, 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        dmg_graph graph;
+        make_graph(3000, i % 2 == 0, DMG_WEIGHT_NONE, &graph);
+        const struct setting setting = {.nodes = shapes[i][0], .ranks = shapes[i][1], .engine.threads = shapes[i][2]};
+        expect_all_algorithms(&setting, &graph);
+        dmg_graph_close(&graph);
+    }
+}
+
+static void every_direction_and_density_gives_the_same_answer(void)
+{
+    dmg_graph graph;
+    make_graph(1500, true, DMG_WEIGHT_INT32, &graph);
+    for (int direction = DMG_DIRECTION_AUTO; direction <= DMG_DIRECTION_PULL; direction++) {
+        for (int density = DMG_DENSITY_AUTO; density <= DMG_DENSITY_SPARSE; density++) {
+            const struct setting setting = {
+                .nodes = 2,
+                .ranks = 2,
+                .engine = {.threads = 2, .direction = (dmg_direction)direction, .density = (dmg_density)density}};
+            expect_all_algorithms(&setting, &graph);
+        }
+    }
+    dmg_graph_close(&graph);
+}
+
+static void float_weights_and_several_partitions_a_compute_node_work(void)
+{
+    dmg_graph graph;
+    make_graph(2000, false, DMG_WEIGHT_FLOAT32, &graph);
+    const struct setting setting = {.nodes = 2, .ranks = 2, .partitions = 7, .engine.threads = 1};
+    expect_all_algorithms(&setting, &graph);
+    const struct setting many = {.nodes = 1, .ranks = 3, .partitions = 40, .engine.threads = 1};
+    expect_all_algorithms(&many, &graph);
+    dmg_graph_close(&graph);
+}
+
+static void graphs_of_no_and_of_few_vertices_work(void)
+{
+    static const uint64_t counts[] = {0, 1, 2, 63, 64, 65};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        dmg_graph graph;
+        make_graph(counts[i], true, DMG_WEIGHT_NONE, &graph);
+        const struct setting setting = {.nodes = 2, .ranks = 3, .engine.threads = 2};
+        expect_all_algorithms(&setting, &graph);
+        dmg_graph_close(&graph);
+    }
+}
+
+/* A list of 200,000 edges does not fit into a task's buffer, and comes in several rounds. */
+static void lists_larger_than_the_buffers_are_walked_whole(void)
+{
+    const dmg_random_graph_options options = {.vertex_count = 4000,
+                                              .degree_max = 3,
+                                              .hub_count = 2,
+                                              .hub_degree = 200000,
+                                              .is_directed = true,
+                                              .weight_kind = DMG_WEIGHT_INT32};
+    dmg_graph graph;
+    dmg_random_graph_make(&options, &randomness, &graph);
+    const struct setting setting = {.nodes = 1, .ranks = 2, .engine.threads = 1};
+    expect_all_algorithms(&setting, &graph);
+    dmg_graph_close(&graph);
+}
+
+static void a_compute_node_caches_the_attributes_of_its_partition_and_no_more(void)
+{
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    make_graph(8192, false, DMG_WEIGHT_NONE, &graph);
+    const struct setting setting = {.nodes = 1, .ranks = 4, .engine = {.threads = 1, .density = DMG_DENSITY_DENSE}};
+    expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < setting.ranks; i++) {
+        sum += ranks[i].cache_peak_bytes;
+    }
+    CU_ASSERT_EQUAL(sum, graph.vertex_count * 8);
+    dmg_graph_close(&graph);
+}
+
+static void a_cache_budget_that_is_too_small_is_an_error_that_says_so(void)
+{
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    uint64_t values[512];
+    make_graph(512, false, DMG_WEIGHT_NONE, &graph);
+    const dmg_algorithm_options options = {.source = 0, .tolerance = -1, .damping = -1};
+    const struct setting setting = {.nodes = 1, .ranks = 1, .engine = {.threads = 1, .cache_bytes = 65536}};
+    run_job(&setting, &graph, dmg_algorithm_find("bfs"), &options, values, ranks);
+    CU_ASSERT_EQUAL(ranks[0].status, DMG_ERR_LIMIT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ranks[0].sentence, "--cache"));
+    dmg_graph_close(&graph);
+}
+
+static const dmg_test tests[] = {
+    DMG_TEST(every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes),
+    DMG_TEST(every_direction_and_density_gives_the_same_answer),
+    DMG_TEST(float_weights_and_several_partitions_a_compute_node_work),
+    DMG_TEST(graphs_of_no_and_of_few_vertices_work),
+    DMG_TEST(lists_larger_than_the_buffers_are_walked_whole),
+    DMG_TEST(a_compute_node_caches_the_attributes_of_its_partition_and_no_more),
+    DMG_TEST(a_cache_budget_that_is_too_small_is_an_error_that_says_so),
+    {NULL, NULL},
+};
+
+/* Suites run in the order of the transports; each set-up moves on to the next. */
+static int next_transport(void)
+{
+    static size_t index;
+    transport = dmg_test_transports[index++];
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    randomness.state = dmg_test_seed();
+    if (argc > 1) {
+        transport = argv[1];
+        return dmg_suite_add(transport, NULL, NULL, tests) != 0 || dmg_suites_run(1, argv) != 0;
+    }
+    for (size_t i = 0; dmg_test_transports[i]; i++) {
+        if (dmg_suite_add(dmg_test_transports[i], next_transport, NULL, tests) != 0) {
+            return 1;
+        }
+    }
+    return dmg_suites_run(argc, argv);
+}
