@@ -106,7 +106,8 @@ class Watched:
 
     def wait_for_nodes(self, kind, count):
         def ready():
-            require(self.process.poll() is None, f"the run ended by itself with {self.process.poll()}: {self.end()}")
+            if self.process.poll() is not None:
+                raise Failure(f"the run ended by itself: {self.end()}")
             nodes = self.nodes(kind)
             return nodes if len(nodes) == count else None
         return wait_until(f"{count} processes that are a {kind}", ready)
