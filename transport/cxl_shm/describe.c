@@ -96,8 +96,8 @@ static void describe_dax_devices(listing *lines)
         if (strncmp(entry->d_name, "dax", 3) != 0) {
             continue;
         }
-        char device[300];
-        snprintf(device, sizeof device, "/dev/%s", entry->d_name);
+        char device[48];
+        snprintf(device, sizeof device, "/dev/%.40s", entry->d_name);
         dmg_transport_info *info = next_line(lines, device);
         info->is_available = access(device, R_OK | W_OK) == 0;
         snprintf(info->reason, sizeof info->reason, "%s",
