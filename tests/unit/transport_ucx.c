@@ -413,6 +413,28 @@ static void requests_before_a_hello_are_refused(void)
     test_pool_stop(&pool);
 }
 
+static void messages_that_nobody_knows_are_ignored(void)
+{
+    static const unsigned ids[] = {0, 7, 8, 63, 200, 1000, 4095, 30000, 65535};
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    test_liar liar;
+    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+    liar_say_hello(&liar, test_token, 1, DMG_UCX_VERSION);
+    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.channel = liar.channel;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        liar_send(&liar, ids[i], &frame.header, sizeof frame.header, frame.payload, frame.header.bytes);
+        CU_ASSERT_TRUE_FATAL(node_serves(&pool, 0));
+    }
+    liar_send(&liar, DMG_UCX_REQUESTS, &frame.header, sizeof frame.header, frame.payload, frame.header.bytes);
+    CU_ASSERT_TRUE(liar_has_answers(&liar, 1));
+    liar_close(&liar);
+    test_pool_stop(&pool);
+}
+
 static void spans_outside_the_segment_are_answered_with_an_error(void)
 {
     static const dmg_ucx_request requests[] = {
@@ -746,6 +768,7 @@ static const dmg_test tests[] = {
     DMG_TEST(garbage_on_any_port_leaves_the_node_serving),
     DMG_TEST(malformed_messages_cost_their_sender_the_connection),
     DMG_TEST(requests_before_a_hello_are_refused),
+    DMG_TEST(messages_that_nobody_knows_are_ignored),
     DMG_TEST(spans_outside_the_segment_are_answered_with_an_error),
     DMG_TEST(client_that_takes_no_answers_is_cut_off),
     DMG_TEST(fuzzed_frames_leave_the_node_serving),

@@ -45,6 +45,13 @@ static ucs_status_t on_answers(void *argument, const void *header_bytes, size_t 
     return UCS_OK;
 }
 
+static ucs_status_t on_farewell(void *argument, const void *header, size_t header_bytes, void *data, size_t bytes,
+                                const ucp_am_recv_param_t *from)
+{
+    (void)argument, (void)header, (void)header_bytes, (void)data, (void)bytes, (void)from;
+    return UCS_OK;
+}
+
 static void set_handler(test_liar *liar, unsigned id, ucp_am_recv_callback_t handler)
 {
     ucp_am_handler_param_t parameters = {
@@ -68,6 +75,7 @@ bool liar_open(test_liar *liar, const char *address)
     }
     set_handler(liar, DMG_UCX_WELCOME, on_welcome);
     set_handler(liar, DMG_UCX_ANSWERS, on_answers);
+    set_handler(liar, DMG_UCX_FAREWELL, on_farewell);
     ucp_ep_params_t parameters = {
         .field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,

@@ -713,6 +713,13 @@ static ucs_status_t on_goodbye(void *argument, const void *header_bytes, size_t 
     return UCS_OK;
 }
 
+static ucs_status_t on_unknown_message(void *argument, const void *header_bytes, size_t header_length, void *data,
+                                       size_t length, const ucp_am_recv_param_t *from)
+{
+    (void)argument, (void)header_bytes, (void)header_length, (void)data, (void)length, (void)from;
+    return UCS_OK;
+}
+
 /* ---- the serving loop's parts ---- */
 
 uint32_t dmg_ucx_server_progress(void *implementation)
@@ -941,6 +948,11 @@ static dmg_status create_messages(ucx_server *server, const dmg_ucx_settings *se
     dmg_status status = dmg_ucx_message_context(settings->messages, device, &server->message_context);
     if (status == DMG_OK) {
         status = dmg_ucx_worker(server->message_context, &server->worker);
+    }
+    /* UCX 1.13 looks handlers up in a table that ends with the largest id that has one; it neither checks a message's id against its
+       end nor clears what lies between. Without handlers for all, one message of a stranger kills the memory node. */
+    for (uint32_t id = UINT16_MAX + 1; status == DMG_OK && id > 0; id--) {
+        status = set_handler(server, id - 1, on_unknown_message);
     }
     if (status == DMG_OK) {
         status = set_handler(server, DMG_UCX_HELLO, on_hello);
