@@ -75,29 +75,30 @@ static void load(const dmg_test_pool *pool, const dmg_graph_store *store, const 
     CU_ASSERT_EQUAL(atomic_load(&progress), directions * graph->arc_count);
 }
 
-static void create(const dmg_test_pool *pool, const dmg_graph *graph, const dmg_store_options *options,
-                   dmg_graph_store *store)
+static uint64_t allocated_bytes(dmg_channel *channel)
 {
-    dmg_channel *channel;
-    dmg_test_require(dmg_channel_open(pool->client, &channel));
-    dmg_test_require(dmg_graph_store_create(channel, graph, options, store));
-    dmg_channel_close(channel);
-}
-
-static uint64_t allocated_bytes(const dmg_test_pool *pool)
-{
-    dmg_channel *channel;
     uint64_t sum = 0;
-    dmg_test_require(dmg_channel_open(pool->client, &channel));
-    for (uint32_t node = 0; node < pool->node_count; node++) {
+    for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
         uint64_t allocated;
         uint64_t peak;
         uint64_t total;
         dmg_test_require(dmg_pool_usage(channel, (uint16_t)node, &allocated, &peak, &total));
         sum += allocated;
     }
-    dmg_channel_close(channel);
     return sum;
+}
+
+/** A pool over the suite's transport, and a channel. */
+static void start(uint32_t nodes, dmg_test_pool *pool, dmg_channel **channel)
+{
+    dmg_test_require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, pool));
+    dmg_test_require(dmg_channel_open(pool->client, channel));
+}
+
+static void stop(dmg_test_pool *pool, dmg_channel *channel)
+{
+    dmg_channel_close(channel);
+    dmg_test_pool_stop(pool);
 }
 
 /* ---- tests ---- */
@@ -110,7 +111,8 @@ static void every_list_reads_back_segment_by_segment(void)
     dmg_random random = {dmg_test_seed()};
     for (uint32_t nodes = 1; nodes <= 3; nodes++) {
         dmg_test_pool pool;
-        dmg_test_require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
+        dmg_channel *channel;
+        start(nodes, &pool, &channel);
         for (uint32_t round = 0; round < 20; round++) {
             dmg_random_graph_options shape = {
                 .vertex_count = vertex_counts[round % 10],
@@ -131,14 +133,14 @@ static void every_list_reads_back_segment_by_segment(void)
             dmg_graph graph;
             dmg_graph_store store;
             dmg_random_graph_make(&shape, &random, &graph);
-            uint64_t before = allocated_bytes(&pool);
-            create(&pool, &graph, &options, &store);
+            uint64_t before = allocated_bytes(channel);
+            dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
             load(&pool, &store, &graph, 1 + (uint32_t)dmg_random_below(&random, LOADERS_MAX), NULL);
-            CU_ASSERT_TRUE(allocated_bytes(&pool) - before <= dmg_graph_store_bytes(&graph, &options));
-            dmg_test_store_check(&pool, &store, &graph);
+            CU_ASSERT_TRUE(allocated_bytes(channel) - before <= dmg_graph_store_bytes(&graph, &options));
+            dmg_test_store_check(channel, &store, &graph);
             dmg_graph_close(&graph);
         }
-        dmg_test_pool_stop(&pool);
+        stop(&pool, channel);
     }
 }
 
@@ -146,7 +148,8 @@ static void hubs_larger_than_the_buffers_stay_whole(void)
 {
     dmg_random random = {dmg_test_seed()};
     dmg_test_pool pool;
-    dmg_test_require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    dmg_channel *channel;
+    start(2, &pool, &channel);
     for (int is_weighted = 0; is_weighted <= 1; is_weighted++) {
         dmg_random_graph_options shape = {
             .vertex_count = 3000,
@@ -160,12 +163,12 @@ static void hubs_larger_than_the_buffers_stay_whole(void)
         dmg_graph graph;
         dmg_graph_store store;
         dmg_random_graph_make(&shape, &random, &graph);
-        create(&pool, &graph, &options, &store);
+        dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
         load(&pool, &store, &graph, 2, NULL);
-        dmg_test_store_check(&pool, &store, &graph);
+        dmg_test_store_check(channel, &store, &graph);
         dmg_graph_close(&graph);
     }
-    dmg_test_pool_stop(&pool);
+    stop(&pool, channel);
 }
 
 static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(void)
@@ -173,17 +176,16 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(voi
     enum { NODES = 3, BATCHES = 9 };
     dmg_random random = {dmg_test_seed()};
     dmg_test_pool pool;
-    dmg_test_require(dmg_test_pool_start(transport, NODES, SEGMENT_BYTES, &pool));
+    dmg_channel *channel;
+    start(NODES, &pool, &channel);
     dmg_random_graph_options shape = {
         .vertex_count = BATCHES * DMG_STORE_BATCH_VERTICES - 100, .degree_max = 40, .is_directed = true};
     dmg_store_options options = {.partition_count = 4, .with_out = true};
     dmg_graph graph;
     dmg_graph_store store;
-    dmg_channel *channel;
     dmg_random_graph_make(&shape, &random, &graph);
-    create(&pool, &graph, &options, &store);
+    dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     load(&pool, &store, &graph, 2, NULL);
-    dmg_test_require(dmg_channel_open(pool.client, &channel));
     uint8_t *entries = dmg_test_read_array(channel, &store.out_index, store.vertex_count);
     uint64_t node_bytes[NODES] = {0};
     uint64_t batch_bytes_max = 0;
@@ -212,26 +214,26 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_batches_go_round(voi
         CU_ASSERT_TRUE((a > b ? a - b : b - a) <= batch_bytes_max);
     }
     free(entries);
-    dmg_channel_close(channel);
     dmg_graph_close(&graph);
-    dmg_test_pool_stop(&pool);
+    stop(&pool, channel);
 }
 
 /** Load lists of 20 edges, one every `stride` vertices, and count. `list_writes` are expected for the lists. */
 static void check_operations(uint32_t nodes, uint64_t batches, uint64_t stride, uint64_t list_writes)
 {
     dmg_test_pool pool;
+    dmg_channel *channel;
     dmg_graph graph;
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 2, .with_out = true};
     dmg_counters counters = {0};
-    dmg_test_require(dmg_test_pool_start(transport, nodes, SEGMENT_BYTES, &pool));
+    start(nodes, &pool, &channel);
     dmg_sparse_graph_make(batches * DMG_STORE_BATCH_VERTICES, stride, 20, true, &graph);
-    create(&pool, &graph, &options, &store);
+    dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     /* The border between the nodes is one between batches, so entries take one operation a batch. */
     CU_ASSERT_EQUAL(store.out_index.per_node, batches / nodes * DMG_STORE_BATCH_VERTICES);
     load(&pool, &store, &graph, 1, &counters);
-    dmg_test_store_check(&pool, &store, &graph);
+    dmg_test_store_check(channel, &store, &graph);
     uint64_t spans = batches + list_writes + nodes; /* entries, lists, degrees */
     uint64_t bytes = batches * DMG_STORE_BATCH_VERTICES * (UINT64_C(32) + 4) + graph.arc_count * 4;
     uint64_t id_bytes = batches * DMG_STORE_BATCH_VERTICES * UINT64_C(8);
@@ -244,7 +246,7 @@ static void check_operations(uint32_t nodes, uint64_t batches, uint64_t stride, 
     CU_ASSERT_EQUAL(counters.in_place_spans, is_in_place ? spans : 0);
     CU_ASSERT_EQUAL(counters.in_place_bytes, is_in_place ? bytes : 0);
     dmg_graph_close(&graph);
-    dmg_test_pool_stop(&pool);
+    stop(&pool, channel);
 }
 
 static void loading_takes_exactly_these_operations(void)
@@ -263,20 +265,18 @@ static void what_a_job_has_stored_is_freed_when_it_ends(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_job job;
-    dmg_test_require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
+    start(2, &pool, &channel);
     dmg_sparse_graph_make(5000, DMG_STORE_BATCH_VERTICES, 100, true, &graph);
-    dmg_test_require(dmg_channel_open(pool.client, &channel));
-    uint64_t before = allocated_bytes(&pool);
+    uint64_t before = allocated_bytes(channel);
     dmg_test_require(dmg_job_join(channel, "store-test", 0, 1, &job));
     dmg_store_options options = {.partition_count = 2, .with_out = true, .job = job.id};
     dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     dmg_test_require(dmg_graph_store_load(channel, &store, job.id, &graph, 0, graph.vertex_count, NULL));
-    CU_ASSERT_TRUE(allocated_bytes(&pool) >= before + graph.arc_count * 4 + graph.vertex_count * (32 + 4 + 8));
+    CU_ASSERT_TRUE(allocated_bytes(channel) >= before + graph.arc_count * 4 + graph.vertex_count * (32 + 4 + 8));
     dmg_test_require(dmg_job_leave(channel, &job));
-    CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
-    dmg_channel_close(channel);
+    CU_ASSERT_EQUAL(allocated_bytes(channel), before);
     dmg_graph_close(&graph);
-    dmg_test_pool_stop(&pool);
+    stop(&pool, channel);
 }
 
 static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
@@ -286,27 +286,25 @@ static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 2, .with_out = true};
-    dmg_test_require(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool));
-    dmg_test_require(dmg_channel_open(pool.client, &channel));
+    start(2, &pool, &channel);
     for (uint32_t degree = 3; degree <= 30; degree += 27) {
         dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, degree, false, &graph);
         uint32_t *destinations = (uint32_t *)graph.out.destinations;
         dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
-        uint64_t before = allocated_bytes(&pool);
+        uint64_t before = allocated_bytes(channel);
         uint32_t last = destinations[graph.arc_count - 1];
         destinations[graph.arc_count - 1] = 3000;
         CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
         CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "2048"));
         destinations[graph.arc_count - 1] = 0;
         CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
-        CU_ASSERT_EQUAL(allocated_bytes(&pool), before);
+        CU_ASSERT_EQUAL(allocated_bytes(channel), before);
         destinations[graph.arc_count - 1] = last;
         dmg_test_require(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL));
-        dmg_test_store_check(&pool, &store, &graph);
+        dmg_test_store_check(channel, &store, &graph);
         dmg_graph_close(&graph);
     }
-    dmg_channel_close(channel);
-    dmg_test_pool_stop(&pool);
+    stop(&pool, channel);
 }
 
 static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
@@ -316,8 +314,7 @@ static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_store_options options = {.partition_count = 1, .with_out = true};
-    dmg_test_require(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool));
-    dmg_test_require(dmg_channel_open(pool.client, &channel));
+    start(1, &pool, &channel);
     dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, 9, false, &graph);
     dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 1, 3000, NULL), DMG_ERR_ARGUMENT);
@@ -334,8 +331,7 @@ static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
     other.is_directed = false;
     CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
     dmg_graph_close(&graph);
-    dmg_channel_close(channel);
-    dmg_test_pool_stop(&pool);
+    stop(&pool, channel);
 }
 
 static const dmg_test tests[] = {

@@ -142,11 +142,9 @@ static void check_direction(dmg_channel *channel, const dmg_graph_store *store, 
     free(entries);
 }
 
-void dmg_test_store_check(const dmg_test_pool *pool, const dmg_graph_store *store, const dmg_graph *graph)
+void dmg_test_store_check(dmg_channel *channel, const dmg_graph_store *store, const dmg_graph *graph)
 {
-    dmg_channel *channel;
-    dmg_test_require(dmg_channel_open(pool->client, &channel));
-    dmg_test_require(dmg_graph_store_check(store, sizeof *store, pool->client));
+    dmg_test_require(dmg_graph_store_check(store, sizeof *store, dmg_channel_client(channel)));
     if (store->has_out) {
         CU_ASSERT_PTR_EQUAL(dmg_graph_store_index(store, false), &store->out_index);
         check_direction(channel, store, dmg_graph_store_index(store, false), &graph->out);
@@ -169,5 +167,4 @@ void dmg_test_store_check(const dmg_test_pool *pool, const dmg_graph_store *stor
     } else {
         CU_ASSERT_EQUAL(store->first_id, graph->first_id);
     }
-    dmg_channel_close(channel);
 }
