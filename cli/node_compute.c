@@ -108,32 +108,6 @@ static dmg_status map_graph(const node_plan *plan, dmg_graph *graph)
     return status;
 }
 
-/** Rank 0 makes the store and publishes its descriptor; all get it. */
-static dmg_status share_store(const node_plan *plan, dmg_client *client, dmg_channel *channel, dmg_job *job,
-                              const dmg_graph *graph, dmg_graph_store *store)
-{
-    dmg_status status = DMG_OK;
-    if (plan->rank == 0) {
-        dmg_store_options options = plan->store;
-        options.job = job->id;
-        status = dmg_graph_store_create(channel, graph, &options, store);
-        if (status == DMG_OK) {
-            status = dmg_catalog_put(channel, job->id, GRAPH_NAME, store, sizeof *store);
-        }
-    }
-    if (status == DMG_OK) {
-        status = dmg_job_barrier(channel, job, NULL);
-    }
-    if (status == DMG_OK && plan->rank != 0) {
-        size_t bytes = sizeof *store;
-        status = dmg_catalog_get(channel, GRAPH_NAME, store, &bytes);
-        if (status == DMG_OK) {
-            status = dmg_graph_store_check(store, bytes, client);
-        }
-    }
-    return status;
-}
-
 static dmg_status send_iterations(dmg_node_control *control, const dmg_run_result *result)
 {
     uint32_t count = result->iterations_kept;
@@ -180,6 +154,7 @@ static dmg_status send_report(dmg_node_control *control, const dmg_engine *engin
 /** Load and run on a store that is there, report, and wait until the result has been read. */
 static dmg_status work(dmg_node_control *control, const node_plan *plan, dmg_engine *engine, const dmg_graph *graph)
 {
+    dmg_node_control_settle();
     dmg_node_control_enter(control, DMG_PHASE_LOAD);
     uint64_t started_ns = dmg_now_ns();
     dmg_status status = dmg_engine_load(engine, graph, dmg_node_control_arcs(control));
@@ -220,7 +195,7 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
     }
     dmg_graph_store store = {0};
     dmg_engine *engine = NULL;
-    status = share_store(plan, client, channel, &job, graph, &store);
+    status = dmg_graph_store_share(channel, &job, GRAPH_NAME, graph, &plan->store, &store);
     if (status == DMG_OK) {
         dmg_engine_options options = plan->engine;
         options.on_iteration = show_iteration;

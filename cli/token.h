@@ -5,12 +5,10 @@
 #ifndef DMG_CLI_TOKEN_H
 #define DMG_CLI_TOKEN_H
 
-#include "transport/transport.h"
+#include "core/pool/token.h"
 
 #define DMG_TOKEN_TEXT_BYTES (2 * DMG_TOKEN_BYTES + 1)
 
-/** Fresh random bytes. */
-dmg_status dmg_token_make(uint8_t token[DMG_TOKEN_BYTES]);
 void dmg_token_write(const uint8_t token[DMG_TOKEN_BYTES], char text[DMG_TOKEN_TEXT_BYTES]);
 dmg_status dmg_token_read(const char *text, uint8_t token[DMG_TOKEN_BYTES]);
 

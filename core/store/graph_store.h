@@ -55,6 +55,14 @@ dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, 
 dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, const dmg_client *client);
 
 /**
+ * Make one store for all ranks of a job: rank 0 creates it and puts its descriptor into the catalog, the others find it there. Every rank calls
+ * this, with the same graph and options; `options->job` is not used, since the store belongs to `job`. One barrier. DMG_ERR_ARGUMENT on a rank
+ * whose graph differs from that of rank 0 in its counts or kind. A rank that fails here has to abort the job, or the others wait for it.
+ */
+dmg_status dmg_graph_store_share(dmg_channel *channel, dmg_job *job, const char *name, const dmg_graph *graph,
+                                 const dmg_store_options *options, dmg_graph_store *store);
+
+/**
  * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this side by side, each for its own
  * range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists of one batch are contiguous on one node; batches go round
  * the nodes. The call allocates one extent a node for the lists of its range, of just their size, and frees them when it fails. Where memory is
