@@ -1,0 +1,319 @@
+/**
+ * @file requests.c
+ * What a memory node does with the active messages that arrive.
+ */
+#include "core/base/checked.h"
+#include "core/base/clock.h"
+#include "transport/ucx/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Messages of one connection whose answers are due. A client's window holds fewer. */
+#define CALLS_MAX_PER_CONNECTION 32768
+
+static bool take_call(dmg_ucx_server *server, dmg_ucx_connection *connection, uint64_t id, uint64_t *token)
+{
+    if (connection->calls >= CALLS_MAX_PER_CONNECTION) {
+        dmg_ucx_connection_break(connection, "it sent more messages than its window allows");
+        return false;
+    }
+    if (server->free_call == DMG_UCX_NO_CALL) {
+        uint32_t count = server->call_count == 0 ? 64 : 2 * server->call_count;
+        dmg_ucx_due_call *calls = realloc(server->calls, count * sizeof(*calls));
+        if (calls == NULL) {
+            dmg_ucx_connection_break(connection, "the memory node ran out of memory");
+            return false;
+        }
+        for (uint32_t i = server->call_count; i < count; i++) {
+            calls[i] = (dmg_ucx_due_call){.generation = 1, .next_free = i + 1 < count ? i + 1 : DMG_UCX_NO_CALL};
+        }
+        server->free_call = server->call_count;
+        server->calls = calls;
+        server->call_count = count;
+    }
+    uint32_t index = server->free_call;
+    dmg_ucx_due_call *call = &server->calls[index];
+    server->free_call = call->next_free;
+    call->id = id;
+    call->number = connection->number;
+    call->connection_generation = connection->generation;
+    call->is_due = true;
+    connection->calls++;
+    *token = (uint64_t)call->generation << 32 | index;
+    return true;
+}
+
+static void serve_call(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_request *request,
+                       const uint8_t *payload)
+{
+    uint64_t token;
+    if (!take_call(server, connection, request->id, &token)) {
+        return;
+    }
+    memcpy(server->message, payload, request->bytes);
+    dmg_request delivered = {
+        .client = connection->client,
+        .type = (uint32_t)request->offset,
+        .payload = server->message,
+        .bytes = request->bytes,
+        .reply_token = token,
+    };
+    dmg_server_deliver(server->server, &delivered);
+}
+
+static void serve_read(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_request *request)
+{
+    if (!dmg_range_is_inside(request->offset, request->bytes, server->segment.bytes)) {
+        dmg_ucx_answer_error(connection, request->id, DMG_ERR_ARGUMENT, "the span read is not inside the segment");
+        return;
+    }
+    const uint8_t *from = server->segment.start + request->offset;
+    void *to = dmg_ucx_answer_begin(connection, request->id, DMG_OK, request->bytes);
+    if (to == NULL) {
+        return;
+    }
+    if (request->bytes == 8 && request->offset % 8 == 0) {
+        uint64_t word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_ACQUIRE);
+        memcpy(to, &word, 8);
+    } else {
+        memcpy(to, from, request->bytes);
+    }
+    dmg_counters_count(server->counters, DMG_OPERATION_READ, request->bytes);
+}
+
+static void serve_write(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_request *request,
+                        const uint8_t *payload)
+{
+    if (!dmg_range_is_inside(request->offset, request->bytes, server->segment.bytes)) {
+        dmg_ucx_answer_error(connection, request->id, DMG_ERR_ARGUMENT, "the span written is not inside the segment");
+        return;
+    }
+    uint8_t *to = server->segment.start + request->offset;
+    if (request->bytes == 8 && request->offset % 8 == 0) {
+        uint64_t word;
+        memcpy(&word, payload, 8);
+        __atomic_store_n((uint64_t *)(void *)to, word, __ATOMIC_RELEASE);
+    } else {
+        memcpy(to, payload, request->bytes);
+    }
+    dmg_counters_count(server->counters, DMG_OPERATION_WRITE, request->bytes);
+    dmg_ucx_answer_begin(connection, request->id, DMG_OK, 0);
+}
+
+static void serve_atomic(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_request *request,
+                         const uint8_t *payload)
+{
+    if (request->offset % 8 != 0 || !dmg_range_is_inside(request->offset, 8, server->segment.bytes)) {
+        dmg_ucx_answer_error(connection, request->id, DMG_ERR_ARGUMENT,
+                             "the word is not aligned or not inside the segment");
+        return;
+    }
+    uint64_t *word = (uint64_t *)(void *)(server->segment.start + request->offset);
+    uint64_t operands[2];
+    memcpy(operands, payload, request->bytes);
+    uint64_t before = operands[0];
+    if (request->kind == DMG_UCX_CAS) {
+        __atomic_compare_exchange_n(word, &before, operands[1], false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    } else {
+        before = __atomic_fetch_add(word, operands[0], __ATOMIC_SEQ_CST);
+    }
+    dmg_counters_count(server->counters, request->kind == DMG_UCX_CAS ? DMG_OPERATION_CAS : DMG_OPERATION_FAA, 8);
+    void *to = dmg_ucx_answer_begin(connection, request->id, DMG_OK, 8);
+    if (to != NULL) {
+        memcpy(to, &before, 8);
+    }
+}
+
+/** Check one record against what is left of the frame and serve it. False when it is not one of ours. */
+static bool serve_record(dmg_ucx_server *server, dmg_ucx_connection *connection, const uint8_t **at, uint32_t *left)
+{
+    dmg_ucx_request request;
+    if (*left < sizeof(request)) {
+        return false;
+    }
+    memcpy(&request, *at, sizeof(request));
+    const uint8_t *payload = *at + sizeof(request);
+    uint64_t payload_bytes = request.kind == DMG_UCX_READ ? 0 : request.bytes;
+    if (dmg_ucx_padded(payload_bytes) > *left - sizeof(request)) {
+        return false;
+    }
+    switch (request.kind) {
+    case DMG_UCX_READ:
+        if (request.bytes > DMG_UCX_PIECE_BYTES) {
+            return false;
+        }
+        serve_read(server, connection, &request);
+        break;
+    case DMG_UCX_WRITE:
+        serve_write(server, connection, &request, payload);
+        break;
+    case DMG_UCX_CAS:
+    case DMG_UCX_FAA:
+        if (request.bytes != (request.kind == DMG_UCX_CAS ? 16 : 8)) {
+            return false;
+        }
+        serve_atomic(server, connection, &request, payload);
+        break;
+    case DMG_UCX_CALL:
+        if (request.bytes > DMG_MESSAGE_BYTES_MAX || request.offset > UINT32_MAX) {
+            return false;
+        }
+        serve_call(server, connection, &request, payload);
+        break;
+    default:
+        return false;
+    }
+    *at = payload + dmg_ucx_padded(payload_bytes);
+    *left -= (uint32_t)(sizeof(request) + dmg_ucx_padded(payload_bytes));
+    return true;
+}
+
+/** The header of a message, when it has one of ours that fits its payload. */
+static bool read_header(const void *bytes, size_t length, size_t payload_bytes, const ucp_am_recv_param_t *from,
+                        dmg_ucx_header *header)
+{
+    if (length != sizeof(*header) || (from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
+        return false;
+    }
+    memcpy(header, bytes, sizeof(*header));
+    return header->magic == DMG_UCX_MAGIC && header->bytes == payload_bytes && payload_bytes <= DMG_UCX_FRAME_BYTES;
+}
+
+ucs_status_t dmg_ucx_on_requests(void *argument, const void *header_bytes, size_t header_length, void *data,
+                                 size_t length, const ucp_am_recv_param_t *from)
+{
+    dmg_ucx_server *server = argument;
+    dmg_ucx_header header;
+    dmg_ucx_connection *connection = NULL;
+    server->handled++;
+    if (read_header(header_bytes, header_length, length, from, &header)) {
+        connection = dmg_ucx_sender(server, &header, from);
+    }
+    if (connection == NULL || connection->stage != DMG_UCX_STAGE_WELCOMED) {
+        dmg_ucx_endpoint_break(server, from, "it sent a malformed frame");
+        return UCS_OK;
+    }
+    const uint8_t *at = data;
+    uint32_t left = header.bytes;
+    for (uint32_t i = 0; i < header.count && connection->broken == NULL; i++) {
+        if (!serve_record(server, connection, &at, &left)) {
+            dmg_ucx_connection_break(connection, "it sent a malformed request");
+        }
+    }
+    if (left != 0) {
+        dmg_ucx_connection_break(connection, "it sent a malformed frame");
+    }
+    return UCS_OK;
+}
+
+/** Tell the client what it needs to know, or why it is not let in. */
+static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, dmg_status status, const char *sentence)
+{
+    dmg_ucx_frame *frame = dmg_ucx_frame_take(&server->frames);
+    if (frame == NULL) {
+        dmg_ucx_connection_break(connection, "the memory node ran out of memory");
+        return;
+    }
+    dmg_ucx_welcome *welcome = (dmg_ucx_welcome *)(void *)frame->payload;
+    memset(welcome, 0, sizeof(*welcome));
+    welcome->version = DMG_UCX_VERSION;
+    welcome->status = (uint32_t)status;
+    uint8_t *at = (uint8_t *)(welcome + 1);
+    if (status == DMG_OK) {
+        welcome->channel = connection->number;
+        welcome->node = server->node;
+        welcome->epoch = server->epoch;
+        welcome->segment_bytes = server->segment.bytes;
+        welcome->base = (uint64_t)(uintptr_t)server->segment.start;
+        memcpy(welcome->data, server->data_transports, sizeof(welcome->data));
+        welcome->address_bytes = (uint32_t)server->data_address_bytes;
+        welcome->key_bytes = (uint32_t)server->data_key_bytes;
+        if (server->data_address_bytes != 0) {
+            memcpy(at, server->data_address, server->data_address_bytes);
+            memcpy(at + server->data_address_bytes, server->data_key, server->data_key_bytes);
+        }
+    } else {
+        welcome->sentence_bytes = (uint32_t)strlen(sentence);
+        memcpy(at, sentence, welcome->sentence_bytes);
+    }
+    frame->header.count = 1;
+    frame->header.bytes =
+        (uint32_t)sizeof(*welcome) + welcome->address_bytes + welcome->key_bytes + welcome->sentence_bytes;
+    dmg_ucx_server_send(connection, DMG_UCX_WELCOME, frame);
+}
+
+ucs_status_t dmg_ucx_on_hello(void *argument, const void *header_bytes, size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *from)
+{
+    dmg_ucx_server *server = argument;
+    dmg_ucx_header header;
+    dmg_ucx_hello hello;
+    dmg_ucx_connection *connection = NULL;
+    server->handled++;
+    if (from->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
+        for (uint32_t i = 0; i < server->place_count && connection == NULL; i++) {
+            if (server->places[i].connection != NULL && server->places[i].connection->endpoint == from->reply_ep) {
+                connection = server->places[i].connection;
+            }
+        }
+    }
+    if (connection == NULL || connection->stage == DMG_UCX_STAGE_CLOSING) {
+        return UCS_OK;
+    }
+    if (connection->stage != DMG_UCX_STAGE_NEW || !read_header(header_bytes, header_length, length, from, &header) ||
+        length != sizeof(hello)) {
+        dmg_ucx_connection_break(connection, "it sent a malformed hello");
+        return UCS_OK;
+    }
+    memcpy(&hello, data, sizeof(hello));
+    connection->echo = hello.node;
+    if (hello.version != DMG_UCX_VERSION) {
+        welcome(server, connection, DMG_ERR_PROTOCOL,
+                "it speaks another version of the protocol: run the same dmgraph on all machines");
+    } else if (!dmg_token_is_equal(hello.token, server->token)) {
+        welcome(server, connection, DMG_ERR_PROTOCOL, "the token is wrong: this memory node belongs to another pool");
+    } else if (hello.client == 0) {
+        dmg_ucx_connection_break(connection, "it sent a malformed hello");
+    } else {
+        connection->client = hello.client;
+        connection->stage = DMG_UCX_STAGE_WELCOMED;
+        server->strangers--;
+        dmg_server_channel_opened(server->server, connection->client);
+        welcome(server, connection, DMG_OK, "");
+    }
+    return UCS_OK;
+}
+
+ucs_status_t dmg_ucx_on_goodbye(void *argument, const void *header_bytes, size_t header_length, void *data,
+                                size_t length, const ucp_am_recv_param_t *from)
+{
+    (void)data;
+    dmg_ucx_server *server = argument;
+    dmg_ucx_header header;
+    dmg_ucx_connection *connection = NULL;
+    server->handled++;
+    if (read_header(header_bytes, header_length, length, from, &header)) {
+        connection = dmg_ucx_sender(server, &header, from);
+    }
+    if (connection == NULL || connection->stage != DMG_UCX_STAGE_WELCOMED || connection->broken != NULL) {
+        dmg_ucx_endpoint_break(server, from, "it sent a malformed goodbye");
+        return UCS_OK;
+    }
+    dmg_ucx_connection_part(connection, DMG_OK);
+    connection->stage = DMG_UCX_STAGE_PARTED;
+    connection->since_ns = dmg_now_ns();
+    server->strangers++;
+    dmg_ucx_frame *frame = dmg_ucx_frame_take(&server->frames);
+    if (frame != NULL) {
+        dmg_ucx_server_send(connection, DMG_UCX_FAREWELL, frame);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t dmg_ucx_on_unknown_message(void *argument, const void *header_bytes, size_t header_length, void *data,
+                                        size_t length, const ucp_am_recv_param_t *from)
+{
+    (void)argument, (void)header_bytes, (void)header_length, (void)data, (void)length, (void)from;
+    return UCS_OK;
+}
