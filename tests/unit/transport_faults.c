@@ -5,6 +5,7 @@
 #include "transport_processes.h"
 
 #include "core/base/clock.h"
+#include "transport/cxl_shm/shm.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -298,5 +300,66 @@ void garbage_on_the_socket_is_survived(void)
     CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &report, sizeof report), DMG_OK);
     CU_ASSERT_EQUAL(report.closed + report.died, 0);
     close(silent);
+    test_pool_stop(&pool);
+}
+
+/* One channel of cxl_shm made by hand, whose control area gets nonsense of one kind; returns false when there is no such kind. */
+static bool lie(dmg_shm_control *control, int kind)
+{
+    uint32_t position = 0;
+    switch (kind) {
+    case 0: /* a slot that does not exist */
+        dmg_shm_publish(&control->requests, &position, DMG_SHM_SLOTS);
+        return true;
+    case 1: /* more requests than slots */
+        atomic_store(&control->requests.published, UINT32_MAX);
+        return true;
+    case 2: /* a payload that reaches beyond its slot */
+        atomic_store(&control->slots[5].bytes, UINT32_MAX);
+        dmg_shm_publish(&control->requests, &position, 5);
+        return true;
+    case 3: /* a slot that is still being served */
+        atomic_store(&control->slots[1].type_or_status, TEST_HOLD);
+        dmg_shm_publish(&control->requests, &position, 1);
+        dmg_shm_publish(&control->requests, &position, 1);
+        return true;
+    case 4: /* all of it */
+        memset((void *)control, 0xa5, sizeof *control);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void nonsense_in_a_control_area_breaks_its_channel_alone(void)
+{
+    if (strcmp(test_transport, "cxl_shm") != 0) {
+        return;
+    }
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    gone_report report;
+    bool has_more = true;
+    for (int kind = 0; has_more; kind++) {
+        dmg_shm_hello hello = {.magic = DMG_SHM_MAGIC, .client = 1000 + (uint64_t)kind, .want = DMG_SHM_CHANNEL};
+        memcpy(hello.token, test_token, sizeof hello.token);
+        dmg_shm_welcome welcome;
+        int connection;
+        int descriptor;
+        CU_ASSERT_EQUAL_FATAL(
+            dmg_shm_greet(pool.nodes[0].address, &hello, PATIENT_NS, &welcome, &connection, &descriptor), DMG_OK);
+        dmg_shm_control *control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        CU_ASSERT_PTR_NOT_EQUAL_FATAL(control, MAP_FAILED);
+        /* The server could be killed with SIGBUS otherwise. */
+        CU_ASSERT_NOT_EQUAL(ftruncate(descriptor, 0), 0);
+        has_more = lie(control, kind);
+        if (has_more) {
+            CU_ASSERT_TRUE_FATAL(has_seen(pool.channel, (uint64_t)kind + 1, 0, &report));
+        }
+        munmap(control, sizeof *control);
+        close(descriptor);
+        close(connection);
+    }
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_RELEASE, NULL, 0), DMG_OK);
+    CU_ASSERT_EQUAL(report.repeated, 0);
     test_pool_stop(&pool);
 }
