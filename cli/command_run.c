@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- settings ---- */
@@ -217,6 +218,7 @@ static _Noreturn void give_up(dmg_run *run, dmg_status status)
     fflush(NULL);
     if (run->launcher) {
         dmg_launcher_stop(run->launcher);
+        dmg_transport_sweep(run->started_s);
     }
     dmg_output_file_discard(run->output);
     _exit(number ? DMG_EXIT_SIGNAL + number : code);
@@ -259,6 +261,7 @@ static int run_run(dmg_settings *settings)
     run->algorithm = algorithm;
     run->path = settings->positionals[1];
     run->source.file = -1;
+    run->started_s = (uint64_t)time(NULL);
     run->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_NO_PROGRESS));
     dmg_status status = complete_settings(run);
     if (status == DMG_OK) {

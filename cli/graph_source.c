@@ -63,6 +63,7 @@ dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *optio
 {
     memset(source, 0, sizeof *source);
     source->file = -1;
+    source->ignores_weights = options->weights == DMG_WEIGHTS_IGNORED;
     dmg_read_options reading = reading_options(path, options);
     dmg_status status = dmg_graph_read(path, &reading, &source->graph, &source->report);
     if (status == DMG_OK && options->weights == DMG_WEIGHTS_IGNORED) {
@@ -188,9 +189,12 @@ void dmg_graph_source_print(FILE *to, const char *path, const dmg_graph_source *
     const dmg_read_report *report = &source->report;
     fprintf(to, "graph      %s (%s%s%s, %s)\n", path, dmg_format_name(report->format),
             report->compression[0] ? ", " : "", report->compression, dmg_text_bytes(report->file_bytes).text);
-    fprintf(to, "           %s vertices, %s arcs, %s, %s weights\n", dmg_text_count(graph->vertex_count).text,
+    fprintf(to, "           %s vertices, %s arcs, %s, %s\n", dmg_text_count(graph->vertex_count).text,
             dmg_text_count(graph->arc_count).text, graph->is_directed ? "directed" : "undirected",
-            graph->weight_kind == DMG_WEIGHT_NONE ? "no" : weights_name(graph->weight_kind));
+            source->ignores_weights                    ? "weights not used"
+            : graph->weight_kind == DMG_WEIGHT_INT32   ? "integer weights"
+            : graph->weight_kind == DMG_WEIGHT_FLOAT32 ? "float weights"
+                                                       : "no weights");
     fprintf(to, "           loops: %s kept, %s dropped; repeats: %s kept, %s dropped\n",
             dmg_text_count(graph->loop_arcs).text, dmg_text_count(report->loops_dropped).text,
             dmg_text_count(graph->repeated_arcs).text, dmg_text_count(report->repeats_dropped).text);

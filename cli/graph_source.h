@@ -11,7 +11,8 @@
 typedef struct dmg_graph_source {
     dmg_graph graph;
     dmg_read_report report;
-    int file; /**< the binary form, for other processes to map; -1: none yet */
+    bool ignores_weights; /**< the graph may have had weights */
+    int file;             /**< the binary form, for other processes to map; -1: none yet */
 } dmg_graph_source;
 
 /** What the settings say about reading. `DMG_ERR_ARGUMENT` for --directed with --undirected. */

@@ -411,14 +411,17 @@ static void become_child(const dmg_launcher *launcher, const char *subcommand, i
                          pid_t launcher_pid)
 {
     setpgid(0, 0); /* the terminal's Ctrl-C goes to the launcher alone */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher_pid) {
-        _exit(EXIT_FAILURE); /* it died before the line above */
-    }
     for (size_t index = 0; index < sizeof taken_signals / sizeof taken_signals[0]; index++) {
         signal(taken_signals[index], SIG_DFL);
     }
-    sigprocmask(SIG_SETMASK, &launcher->signal_mask_before, NULL);
+    /* SIGTERM stays blocked until the node has made what must not be left half-made: see dmg_node_control_settle. */
+    sigset_t mask = launcher->signal_mask_before;
+    sigaddset(&mask, SIGTERM);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != launcher_pid) {
+        _exit(EXIT_FAILURE); /* it died before the line above */
+    }
     /* Both descriptors first go above the places that they shall take. */
     int control_copy = fcntl(control, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1);
     int file_copy = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1) : -1;
@@ -597,6 +600,10 @@ dmg_status dmg_launcher_create(dmg_launcher **result)
         sigaddset(&mask, taken_signals[index]);
     }
     sigprocmask(SIG_BLOCK, &mask, &launcher->signal_mask_before);
+    /* A signal that is ignored, as a shell's background job ignores SIGINT, would never arrive. */
+    for (size_t index = 0; index < sizeof taken_signals / sizeof taken_signals[0]; index++) {
+        signal(taken_signals[index], SIG_DFL);
+    }
     signal(SIGPIPE, SIG_IGN); /* a closed output is an error like others */
     launcher->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     launcher->step_ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

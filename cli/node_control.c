@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -152,6 +154,16 @@ dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeo
     }
     control->has_thread = true;
     return DMG_OK;
+}
+
+void dmg_node_control_settle(void)
+{
+    /* SIGKILL reaches a stopped process, too. If the launcher is dead already, its SIGTERM is pending. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
 }
 
 void dmg_node_control_stop_listening(dmg_node_control *control)

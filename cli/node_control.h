@@ -38,6 +38,11 @@ json_t *dmg_node_control_setup(dmg_node_control *control);
 /** Start beating and listening; `ending` (may be NULL) is called when the message `ending_type` comes. */
 dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type,
                                   dmg_node_control_ending ending, void *context);
+/**
+ * Until this is called, SIGTERM (also the one that the launcher's death sends) waits: connecting to others and making a segment pass
+ * through states whose remains in /dev/shm only this process can remove. From now on SIGTERM has its effect, and the launcher's death kills.
+ */
+void dmg_node_control_settle(void);
 /** Stop beating and listening: `ending` is not called any more. */
 void dmg_node_control_stop_listening(dmg_node_control *control);
 /** Wait until the message that ends the node has come. */

@@ -73,6 +73,7 @@ static dmg_status serve(dmg_node_control *control, const dmg_memory_node_options
     const struct sigaction action = {.sa_handler = stop_on_signal};
     sigaction(SIGTERM, &action, NULL);
     status = dmg_node_control_start(control, options->peer_timeout_ns, "stop", stop_on_message, node);
+    dmg_node_control_settle();
     if (status == DMG_OK) {
         status = dmg_node_control_send(
             control, json_pack("{s:s, s:s}", "type", "address", "address", dmg_memory_node_address(node)));

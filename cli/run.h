@@ -52,6 +52,7 @@ typedef struct dmg_run {
     const dmg_option_id *options;
     const dmg_algorithm *algorithm;
     const char *path;
+    uint64_t started_s; /**< wall-clock */
     dmg_read_options reading;
     dmg_graph_source source;
     dmg_algorithm_options parameters;
@@ -96,8 +97,9 @@ json_t *dmg_run_json(const dmg_run *run);
 typedef struct dmg_run_totals {
     dmg_counters load;
     dmg_counters run;
-    double barrier_seconds; /**< mean of a compute node */
-    double wait_seconds;    /**< for operations, mean of a worker */
+    double run_seconds;     /**< of the slowest compute node */
+    double barrier_seconds; /**< in the iterations, mean of a compute node */
+    double wait_seconds;    /**< for operations other than barriers, mean of a worker */
     double residual;
 } dmg_run_totals;
 dmg_run_totals dmg_run_total(const dmg_run *run);

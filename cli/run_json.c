@@ -76,10 +76,11 @@ json_t *dmg_run_json(const dmg_run *run)
     json_object_set_new(object, "result", result_json(run, &totals));
     json_object_set_new(object, "iterations", iterations);
     json_object_set_new(object, "seconds",
-                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", times->total, "read",
+                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", times->total, "read",
                                   times->read, "start", times->start, "load", times->load, "run", times->run, "result",
-                                  times->result, "verify", times->verify, "run_barriers", totals.barrier_seconds,
-                                  "run_operation_wait", totals.wait_seconds));
+                                  times->result, "verify", times->verify, "iterations", totals.run_seconds,
+                                  "iteration_barriers", totals.barrier_seconds, "iteration_operation_wait",
+                                  totals.wait_seconds));
     json_object_set_new(object, "operations",
                         json_pack("{s:o, s:o}", "load", dmg_counters_json(&totals.load, true), "run",
                                   dmg_counters_json(&totals.run, true)));

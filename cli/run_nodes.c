@@ -36,13 +36,13 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run)
     dmg_store_options options = {.partition_count = (uint32_t)dmg_number(run->settings, DMG_OPTION_PARTITIONS),
                                  .with_out = true,
                                  .with_in = run->with_in};
-    /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then room for the extents that each loading thread opens.
-     * Memory that is not touched costs nothing, so this is generous. */
+    /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then what each worker may ask for, and what the allocator rounds.
+     * Generous, but not lavish: untouched memory costs nothing in one backend, and is zeroed at the start in another. */
     uint64_t graph_bytes = dmg_graph_store_bytes(graph, &options);
     uint64_t run_bytes = graph->vertex_count * (4 * (uint64_t)run->algorithm->value_bytes + 16);
     uint64_t share = (graph_bytes + run_bytes) / run->mn_count;
     uint64_t bytes = share + share / 4 + largest_batch_bytes(&graph->out, graph->vertex_count, 8) +
-                     (uint64_t)run->cn_count * run->threads * 8 * MIB + 64 * MIB;
+                     (uint64_t)run->cn_count * run->threads * MIB + 8 * MIB;
     if (run->with_in && dmg_graph_in(graph)) {
         bytes += largest_batch_bytes(dmg_graph_in(graph), graph->vertex_count, 8);
     }
@@ -338,13 +338,26 @@ dmg_status dmg_run_compute(dmg_run *run)
 dmg_run_totals dmg_run_total(const dmg_run *run)
 {
     dmg_run_totals totals = {0};
+    uint64_t barrier_ns = 0;
+    uint64_t reported_barrier_ns = 0;
+    for (uint64_t row = 0; row < run->iteration_rows; row++) {
+        barrier_ns += run->iterations[row].barrier_ns;
+    }
     for (uint32_t rank = 0; rank < run->cn_count; rank++) {
         const dmg_node_report *report = &run->cns[rank].report;
         dmg_counters_add(&totals.load, &report->load_counters);
         dmg_counters_add(&totals.run, &report->run_counters);
-        totals.barrier_seconds += (double)report->barrier_ns / 1e9 / run->cn_count;
-        totals.wait_seconds += (double)report->wait_ns / 1e9 / run->cn_count / run->threads;
+        reported_barrier_ns += report->barrier_ns;
+        double seconds = (double)report->run_ns / 1e9;
+        totals.run_seconds = seconds > totals.run_seconds ? seconds : totals.run_seconds;
         totals.residual = report->residual;
     }
+    if (run->iteration_rows < run->iteration_count) {
+        barrier_ns = reported_barrier_ns; /* rows are missing; this includes the barriers of loading */
+    }
+    totals.barrier_seconds = (double)barrier_ns / 1e9 / run->cn_count;
+    /* A barrier is waited for like any message, so it is in that count too. */
+    uint64_t wait_ns = totals.run.wait_ns > barrier_ns ? totals.run.wait_ns - barrier_ns : 0;
+    totals.wait_seconds = (double)wait_ns / 1e9 / run->cn_count / run->threads;
     return totals;
 }

@@ -73,7 +73,7 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
 static void print_times(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
     const dmg_run_times *times = &run->times;
-    fprintf(to, "time       %s: read the file %s, start the nodes %s, load into the pool %s, run %s, result %s",
+    fprintf(to, "time       %s in all: read %s, start nodes %s, load %s, run %s, result %s",
             dmg_text_seconds(times->total).text, dmg_text_seconds(times->read).text,
             dmg_text_seconds(times->start).text, dmg_text_seconds(times->load).text, dmg_text_seconds(times->run).text,
             dmg_text_seconds(times->result).text);
@@ -81,49 +81,50 @@ static void print_times(FILE *to, const dmg_run *run, const dmg_run_totals *tota
         fprintf(to, ", verify %s", dmg_text_seconds(times->verify).text);
     }
     double wait = totals->barrier_seconds + totals->wait_seconds;
-    fprintf(to, "\n           of the run: compute %s, wait in barriers %s, wait for operations %s (means)\n",
-            dmg_text_seconds(times->run > wait ? times->run - wait : 0).text,
+    fprintf(to, "\n           iterations %s: compute %s, wait in barriers %s, wait for operations %s\n",
+            dmg_text_seconds(totals->run_seconds).text,
+            dmg_text_seconds(totals->run_seconds > wait ? totals->run_seconds - wait : 0).text,
             dmg_text_seconds(totals->barrier_seconds).text, dmg_text_seconds(totals->wait_seconds).text);
 }
 
-static void print_counters_line(FILE *to, const char *left, const char *name, const dmg_counters *counters,
-                                double share)
+/** One cell of the table of operations: how many, and how many bytes. */
+static void print_cell(FILE *to, uint64_t operations, uint64_t bytes, double share)
 {
-    fprintf(to, "%-10s %-14s", left, name);
-    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
-        char cell[64];
-        uint64_t operations = (uint64_t)llround((double)counters->operations[kind] * share);
-        uint64_t bytes = (uint64_t)llround((double)counters->bytes[kind] * share);
-        if (operations == 0) {
-            snprintf(cell, sizeof cell, "-");
-        } else if (kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA) {
-            snprintf(cell, sizeof cell, "%s", dmg_text_count(operations).text);
-        } else {
-            snprintf(cell, sizeof cell, "%s (%s)", dmg_text_count(operations).text, dmg_text_bytes(bytes).text);
-        }
-        fprintf(to, kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA ? " %12s" : " %22s", cell);
-    }
-    uint64_t spans = (uint64_t)llround((double)counters->in_place_spans * share);
-    if (spans > 0) {
-        char cell[64];
-        uint64_t bytes = (uint64_t)llround((double)counters->in_place_bytes * share);
-        snprintf(cell, sizeof cell, "%s (%s)", dmg_text_count(spans).text, dmg_text_bytes(bytes).text);
-        fprintf(to, " %24s", cell);
+    char cell[2 * sizeof(dmg_text) + 4];
+    if (operations == 0) {
+        snprintf(cell, sizeof cell, "-");
     } else {
-        fprintf(to, " %24s", "-");
+        snprintf(cell, sizeof cell, "%s (%s)", dmg_text_count((uint64_t)llround((double)operations * share)).text,
+                 dmg_text_bytes((uint64_t)llround((double)bytes * share)).text);
     }
+    fprintf(to, " %24s", cell);
+}
+
+static void print_operations_line(FILE *to, const dmg_run *run, const char *name, const uint64_t load[2],
+                                  const uint64_t in_run[2])
+{
+    if (load[0] == 0 && in_run[0] == 0) {
+        return;
+    }
+    fprintf(to, "           %-13s", name);
+    print_cell(to, load[0], load[1], 1);
+    print_cell(to, in_run[0], in_run[1], 1);
+    print_cell(to, in_run[0], in_run[1], run->iteration_count > 0 ? 1 / (double)run->iteration_count : 0);
     fputc('\n', to);
 }
 
 static void print_operations(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
-    fprintf(to, "%-10s %-14s %22s %22s %12s %12s %22s %24s\n", "operations", "(and bytes)", "read", "write", "cas",
-            "faa", "message", "used in place");
-    print_counters_line(to, "", "load", &totals->load, 1);
-    print_counters_line(to, "", "run", &totals->run, 1);
-    if (run->iteration_count > 1) {
-        print_counters_line(to, "", "an iteration", &totals->run, 1 / (double)run->iteration_count);
+    const dmg_counters *load = &totals->load;
+    const dmg_counters *in_run = &totals->run;
+    fprintf(to, "operations %-13s %24s %24s %24s\n", "(and bytes)", "load", "run", "an iteration");
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        print_operations_line(to, run, dmg_operation_kind_name((dmg_operation_kind)kind),
+                              (uint64_t[]){load->operations[kind], load->bytes[kind]},
+                              (uint64_t[]){in_run->operations[kind], in_run->bytes[kind]});
     }
+    print_operations_line(to, run, "used in place", (uint64_t[]){load->in_place_spans, load->in_place_bytes},
+                          (uint64_t[]){in_run->in_place_spans, in_run->in_place_bytes});
 }
 
 static void print_caches(FILE *to, const dmg_run *run)

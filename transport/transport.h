@@ -67,6 +67,12 @@ typedef struct dmg_transport_info {
 /** Describe all backends and devices of this machine. `*infos` is freed by the caller with free(). Costs up to a second. */
 dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
 
+/**
+ * After processes were killed: remove the shared memory that they were in the middle of making, and that nobody holds any more. Only files of
+ * this user, changed since `since_s` (CLOCK_REALTIME, seconds). What a process has finished making needs no removing.
+ */
+void dmg_transport_sweep(uint64_t since_s);
+
 /* ---- memory-node side ---- */
 
 typedef enum dmg_page_size { DMG_PAGE_DEFAULT, DMG_PAGE_2M, DMG_PAGE_1G } dmg_page_size;
