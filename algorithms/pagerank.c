@@ -9,33 +9,32 @@
 #include "algorithms/serial.h"
 #include "core/engine/accumulate.h"
 
+#include <math.h>
 #include <stdio.h>
 
-static double give(double rank, uint32_t out_degree)
+static inline double give(double rank, uint32_t out_degree)
 {
     return out_degree > 0 ? rank / out_degree : 0;
 }
 
-static double share_dangling(double rank, uint32_t out_degree)
+static inline double share_dangling(double rank, uint32_t out_degree)
 {
     return out_degree > 0 ? 0 : rank;
 }
 
-static double apply(const void *parameters, uint64_t vertex_count, double sum, double dangling)
+static inline double apply(const dmg_accumulate_run *run, double sum)
 {
-    double damping = ((const dmg_pagerank_settings *)parameters)->damping;
-    double n = (double)vertex_count;
-    return (1 - damping) / n + damping * (sum + dangling / n);
+    double damping = ((const dmg_pagerank_settings *)run->parameters)->damping;
+    double n = (double)run->engine->store->vertex_count;
+    return (1 - damping) / n + damping * (sum + run->shared / n);
 }
 
-static double start(const void *parameters, uint64_t vertex_count)
-{
-    (void)parameters;
-    return 1 / (double)vertex_count;
-}
-
-static const dmg_accumulate_program pagerank_program = {
-    .give = give, .apply = apply, .share = share_dangling, .start = start};
+#define DMG_PROGRAM              pagerank_program
+#define DMG_START(run)           (1 / (double)(run)->engine->store->vertex_count)
+#define DMG_GIVE(value, degree)  give(value, degree)
+#define DMG_SHARE(value, degree) share_dangling(value, degree)
+#define DMG_APPLY(run, sum)      apply(run, sum)
+#include "core/engine/accumulate.inc"
 
 static dmg_status run(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result)
 {

@@ -11,21 +11,40 @@
  *            by direct remote updates to the pool
  *
  * and then, in both, each compute node makes its partition's next attributes from the sums.
+ *
+ * The specialised loops of a program come from accumulate.inc, which its file includes.
  */
 #ifndef DMG_CORE_ENGINE_ACCUMULATE_H
 #define DMG_CORE_ENGINE_ACCUMULATE_H
 
 #include "core/engine/runtime.h"
 
+typedef void (*dmg_accumulate_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
+
+/** What accumulate.inc makes of a program. The streams are values, degrees, and (of `make_values`) sums. */
 typedef struct dmg_accumulate_program {
-    /** What a vertex gives along each of its edges. */
-    double (*give)(double value, uint32_t out_degree);
-    /** The next value from the sum of what the neighbours gave. `shared` is what the last iteration's `share` added up to. */
-    double (*apply)(const void *parameters, uint64_t vertex_count, double sum, double shared);
-    /** What a vertex adds to the sum that all vertices see in the next iteration (dangling mass). */
-    double (*share)(double value, uint32_t out_degree);
-    double (*start)(const void *parameters, uint64_t vertex_count);
+    dmg_accumulate_apply start;       /**< set all values */
+    dmg_accumulate_apply push;        /**< give along the edges */
+    dmg_accumulate_apply make_values; /**< the next values from the sums */
 } dmg_accumulate_program;
+
+enum { DMG_ACCUMULATE_VALUES, DMG_ACCUMULATE_DEGREES, DMG_ACCUMULATE_SUMS };
+
+typedef struct dmg_accumulate_run {
+    dmg_engine *engine;
+    const dmg_accumulate_program *program;
+    const void *parameters; /**< the algorithm's */
+    uint64_t first;         /**< this rank's vertices */
+    uint64_t last;
+    bool is_pull;
+    bool is_single; /**< what is given is cached in single precision */
+    dmg_range_array values;
+    uint32_t partial_count;
+    dmg_range_array partials[DMG_STREAMS_MAX]; /**< pull: one a rank; push: the one that remote updates go to */
+    void
+        *cache; /**< of [first, last): pull: what each vertex gives, float or double; push: what it was given, double */
+    double shared; /**< what the vertices' shares of the last iteration add up to */
+} dmg_accumulate_run;
 
 typedef struct dmg_accumulate_limits {
     uint32_t iterations_max;
@@ -38,5 +57,14 @@ typedef struct dmg_accumulate_limits {
  */
 dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result);
+
+/**
+ * Changes are added up in fixed point, whose sum does not depend on the order: all numbers of nodes and threads stop after the same
+ * iteration. All changes together are at most 2.
+ */
+static inline uint64_t dmg_accumulate_fixed(double change)
+{
+    return (uint64_t)(change * 0x1p60);
+}
 
 #endif

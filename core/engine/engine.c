@@ -239,7 +239,7 @@ void dmg_engine_reset_counts(dmg_engine *engine)
     for (uint32_t i = 0; i < engine->options.threads; i++) {
         dmg_worker *worker = &engine->workers[i];
         worker->arcs = worker->updates_local = worker->active_vertices = worker->active_arcs = worker->fixed = 0;
-        worker->reals[0] = worker->reals[1] = 0;
+        worker->real = 0;
     }
 }
 
@@ -252,8 +252,7 @@ dmg_worker dmg_engine_counts(const dmg_engine *engine)
         sum.updates_local += worker->updates_local;
         sum.active_vertices += worker->active_vertices;
         sum.active_arcs += worker->active_arcs;
-        sum.reals[0] += worker->reals[0];
-        sum.reals[1] += worker->reals[1];
+        sum.real += worker->real;
         sum.fixed += worker->fixed;
     }
     return sum;

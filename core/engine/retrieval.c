@@ -48,7 +48,8 @@ struct dmg_retrieval {
     dmg_retrieval_setup setup;
     dmg_channel *channel;
     uint32_t worker;
-    bool in_place;
+    bool in_place; /* the pool is reached by loads and stores */
+    bool owns_all; /* all partitions are this compute node's */
     uint32_t *front_buffer;
     uint32_t task_count;
     struct task tasks[];
@@ -101,6 +102,7 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
     retrieval->channel = channel;
     retrieval->worker = worker;
     retrieval->in_place = in_place;
+    retrieval->owns_all = setup->first_partition == 0 && setup->last_partition == setup->store->shape.partition_count;
     retrieval->task_count = tasks;
     status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, FRONT_BUFFER_BYTES, &memory);
     retrieval->front_buffer = memory;
@@ -281,7 +283,7 @@ static bool span_of_list(const dmg_retrieval *retrieval, const uint8_t *entry, s
     span->address = dmg_index_entry_first_edge(shape, entry);
     span->before = 0;
     span->local = span->count;
-    if (retrieval->setup.first_partition == 0 && retrieval->setup.last_partition == shape->partition_count) {
+    if (retrieval->owns_all) {
         return true;
     }
     uint64_t before, local;
@@ -311,8 +313,6 @@ static void keep_local_segments(const dmg_index_shape *shape, struct span *span)
 static dmg_status make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
-    const bool owns_all =
-        retrieval->setup.first_partition == 0 && retrieval->setup.last_partition == shape->partition_count;
     uint32_t fronts[FRONT_BUFFER_BYTES / 8];
     uint32_t front_count = 0;
     uint32_t fronts_max = (uint32_t)(FRONT_BUFFER_BYTES / dmg_index_front_bytes(shape));
@@ -329,8 +329,8 @@ static dmg_status make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan 
         span->count = degree;
         if (degree <= shape->in_place_degree_max) {
             span->in_place = dmg_index_entry_edges(entry);
-            span->before = owns_all ? 0 : DMG_EDGES_MIXED;
-            span->local = owns_all ? degree : 0;
+            span->before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED;
+            span->local = degree;
             continue;
         }
         if (!span_of_list(retrieval, entry, span)) {
@@ -347,7 +347,7 @@ static dmg_status make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan 
     if (status == DMG_OK && front_count > 0) {
         status = cut_by_fronts(retrieval, task, fronts, front_count);
     }
-    for (uint32_t i = 0; plan->local_segments_only && !owns_all && i < spans; i++) {
+    for (uint32_t i = 0; plan->local_segments_only && !retrieval->owns_all && i < spans; i++) {
         keep_local_segments(shape, &task->spans[i]);
     }
     task->span_count = spans;
@@ -379,39 +379,72 @@ static void add_edges(struct task *task, const struct span *span, uint32_t first
     item->local = local_last > local_first ? (uint32_t)(local_last - local_first) : 0;
 }
 
-/* All lists are reachable: no copies, one round. */
-static dmg_status lists_in_place(dmg_retrieval *retrieval, struct task *task)
+/* What an out-of-place entry says, all of it reachable: the list, or the wanted part of it. NULL: it contradicts itself. */
+static const uint8_t *list_in_place(const dmg_retrieval *retrieval, const dmg_retrieval_plan *plan,
+                                    const uint8_t *entry, dmg_vertex_edges *item, dmg_address *address)
 {
-    const uint32_t edge_bytes = retrieval->setup.store->shape.edge_bytes;
+    const dmg_index_shape *shape = &retrieval->setup.store->shape;
+    const uint32_t *front = NULL;
+    uint64_t before = 0;
+    uint64_t local = item->count;
+    *address = dmg_index_entry_first_edge(shape, entry);
+    if (!retrieval->owns_all) {
+        if (dmg_index_entry_lengths_are_in_front(entry)) {
+            front =
+                dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+        }
+        if (!dmg_index_entry_segments(shape, entry, front, retrieval->setup.first_partition,
+                                      retrieval->setup.last_partition, &before, &local)) {
+            return NULL;
+        }
+        if (plan->local_segments_only) {
+            *address += before * shape->edge_bytes;
+            item->count = (uint32_t)local;
+            before = 0;
+        }
+    }
+    item->before = (uint32_t)before;
+    item->local = (uint32_t)local;
+    return dmg_client_pointer(retrieval->setup.client, *address, (uint64_t)item->count * shape->edge_bytes);
+}
+
+/* All lists are reachable: no copies, one round. Accounting merges what the other backends' reads would: lists that follow each other. */
+static dmg_status lists_in_place(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
+{
+    const dmg_index_shape *shape = &retrieval->setup.store->shape;
     dmg_address merged_first = DMG_ADDRESS_NULL;
     dmg_address merged_last = DMG_ADDRESS_NULL;
-    for (uint32_t i = 0; i < task->span_count; i++) {
-        const struct span *span = &task->spans[i];
-        const uint8_t *edges = span->in_place;
-        if (span->count == 0) {
+    dmg_vertex_edges *item = task->edges;
+    for (uint32_t i = 0; i < task->selected_count; i++) {
+        const uint8_t *entry = task->entries + (uint64_t)task->selected[i] * shape->entry_bytes;
+        item->vertex = (uint32_t)task->chunk.first + task->selected[i];
+        item->count = dmg_index_entry_degree(entry);
+        if (item->count <= shape->in_place_degree_max) {
+            item->edges = dmg_index_entry_edges(entry);
+            item->before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED;
+            item->local = item->count;
+            item += item->count > 0;
             continue;
         }
-        if (!edges) {
-            uint64_t bytes = (uint64_t)span->count * edge_bytes;
-            edges = dmg_client_pointer(retrieval->setup.client, span->address, bytes);
-            if (!edges) {
-                return corrupt_entry(task, span->vertex);
-            }
-            /* Accounting merges what the other backends' reads would: lists that follow each other. */
-            if (span->address != merged_last) {
-                if (merged_last != merged_first) {
-                    dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
-                }
-                merged_first = span->address;
-            }
-            merged_last = span->address + bytes;
+        dmg_address address;
+        item->edges = list_in_place(retrieval, plan, entry, item, &address);
+        if (!item->edges) {
+            return corrupt_entry(task, task->selected[i]);
         }
-        add_edges(task, span, 0, span->count, edges);
+        if (address != merged_last) {
+            if (merged_last != merged_first) {
+                dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
+            }
+            merged_first = address;
+        }
+        merged_last = address + (uint64_t)item->count * shape->edge_bytes;
+        item += item->count > 0;
     }
     if (merged_last != merged_first) {
         dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
     }
-    task->next_span = task->span_count;
+    task->edges_count = (uint32_t)(item - task->edges);
+    task->stage = STAGE_LISTS;
     return DMG_OK;
 }
 
@@ -471,15 +504,11 @@ static void post_lists(dmg_retrieval *retrieval, struct task *task)
 /* ---- the state machine ---- */
 
 /* Start fetching lists, or what is left of them. */
-static dmg_status begin_lists(dmg_retrieval *retrieval, struct task *task)
+static void begin_lists(dmg_retrieval *retrieval, struct task *task)
 {
     task->edges_count = 0;
     task->stage = STAGE_LISTS;
-    if (retrieval->in_place) {
-        return lists_in_place(retrieval, task);
-    }
     post_lists(retrieval, task);
-    return DMG_OK;
 }
 
 static dmg_status step_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
@@ -498,8 +527,14 @@ static dmg_status step_streams(dmg_retrieval *retrieval, const dmg_retrieval_pla
 
 static dmg_status step_index(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
 {
+    if (retrieval->in_place) {
+        return lists_in_place(retrieval, plan, task);
+    }
     dmg_status status = make_spans(retrieval, plan, task);
-    return status == DMG_OK ? begin_lists(retrieval, task) : status;
+    if (status == DMG_OK) {
+        begin_lists(retrieval, task);
+    }
+    return status;
 }
 
 static dmg_status step_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
@@ -507,7 +542,8 @@ static dmg_status step_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan 
     plan->apply(plan->context, &task->chunk, task->edges, task->edges_count);
     task->chunk.is_first_round = false;
     if (task->next_span < task->span_count) {
-        return begin_lists(retrieval, task);
+        begin_lists(retrieval, task);
+        return DMG_OK;
     }
     store_streams(retrieval, plan, task);
     task->stage = STAGE_STORE;

@@ -19,8 +19,8 @@ typedef struct dmg_worker {
     uint64_t updates_local;   /**< tried on the cached partition */
     uint64_t active_vertices; /**< found active for the next iteration */
     uint64_t active_arcs;     /**< of these */
-    double reals[2];          /**< what an accumulating program sums up */
-    uint64_t fixed;           /**< likewise, in fixed point */
+    double real;              /**< what an accumulating program's vertices share */
+    uint64_t fixed;           /**< how much its values changed, in fixed point */
     dmg_status status;
     char sentence[512]; /**< the error context, carried from the worker's thread */
 } dmg_worker;
