@@ -6,8 +6,4 @@ dmg_unit_test(pool_deaths LINK dmg-test-pool)
 foreach(name pool pool_jobs pool_deaths)
   target_sources(unit-${name} PRIVATE unit/pool_members.c)
   set_tests_properties(unit.${name} PROPERTIES TIMEOUT 600)
-  if(DMGRAPH_SANITIZE STREQUAL "thread")
-    # UCX's memory hooks call the sanitizer on threads that it has already forgotten.
-    set_tests_properties(unit.${name} PROPERTIES ENVIRONMENT UCX_MEM_EVENTS=n)
-  endif()
 endforeach()

@@ -1,0 +1,1 @@
+dmg_unit_test(base LINK dmg-base)
