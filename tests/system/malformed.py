@@ -27,7 +27,7 @@ TEXTS = (
     ("a weight that is a word", "weight.el", "0 1 1\n1 2 heavy\n", 2),
     ("more columns than three", "four.el", "0 1 2 3\n", 1),
     ("a byte that is no text", "zero.el", b"0 1\n1 \0 2\n", 2),
-    ("a broken line far down", "far.el", "".join(f"{i} {i + 1}\n" for i in range(50000)) + "1,2\n", 50001),
+    ("a broken line far down", "far.el", "".join(f"{i} {i + 1}\n" for i in range(50000)) + "1:2\n", 50001),
     ("a broken last line without its end", "end.el", "0 1\n1 2\n2", 3),
     ("a broken line behind CRLF lines", "crlf.el", "0 1\r\n1 2\r\n2 ?\r\n", 3),
     ("an unknown object", "object.mtx", "%%MatrixMarket tensor coordinate real general\n1 1 0\n", 1),
