@@ -14,6 +14,10 @@
 #define DMG_API
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** What became of a call. The values are stable: they travel between processes. */
 typedef enum dmg_status {
     DMG_OK = 0,
@@ -42,5 +46,9 @@ DMG_API const char *dmg_status_name(dmg_status status);
  * next failing call in this thread.
  */
 DMG_API const char *dmg_error_message(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
