@@ -167,6 +167,7 @@ static dmg_status go(dmg_run *run)
     run->times.read = seconds_since(started_ns);
     if (status == DMG_OK) {
         run->segment_bytes = dmg_run_segment_bytes(run);
+        dmg_set_number(run->settings, DMG_OPTION_MEMORY, run->segment_bytes);
         uint64_t nodes_ns = dmg_now_ns();
         status = dmg_run_start_memory_nodes(run);
         run->times.start = seconds_since(nodes_ns);

@@ -1,61 +1,27 @@
-#include "cli/launcher.h"
+#include "cli/launcher_state.h"
 
 #include "cli/control.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MILLISECOND UINT64_C(1000000)
 /** How long the loop listens on after a first sign of trouble. A death arrives at once; lost peers are often its echo. */
-#define SETTLE_AFTER_DEATH_NS (100 * MILLISECOND)
-#define SETTLE_AFTER_ERROR_NS (200 * MILLISECOND)
-#define SETTLE_AFTER_ECHO_NS  (600 * MILLISECOND)
-/** What children get to end by themselves: when all is well, after SIGTERM, after SIGKILL. */
-#define GRACE_DISMISS_NS (10000 * MILLISECOND)
-#define GRACE_TERM_NS    (1000 * MILLISECOND)
-#define GRACE_KILL_NS    (5000 * MILLISECOND)
+#define SETTLE_AFTER_DEATH_NS (100 * DMG_MILLISECOND_NS)
+#define SETTLE_AFTER_ERROR_NS (200 * DMG_MILLISECOND_NS)
+#define SETTLE_AFTER_ECHO_NS  (600 * DMG_MILLISECOND_NS)
 /** Beats may be late by this much beyond the peer timeout, so that the nodes' own findings, which say more, come first. */
-#define SILENCE_SLACK_NS (500 * MILLISECOND)
+#define SILENCE_SLACK_NS (500 * DMG_MILLISECOND_NS)
 
-struct dmg_launcher {
-    int signals; /* signalfd */
-    int step_ended;
-    sigset_t signal_mask_before;
-    int signal; /* that cancelled the run */
-    uint64_t peer_timeout_ns;
-    dmg_launcher_message on_message;
-    void *message_context;
-    dmg_status message_status; /* of on_message, when it failed */
-    char message_sentence[1024];
-    dmg_child **children;
-    uint32_t child_count;
-    uint64_t order;      /* of deaths and errors */
-    uint64_t trouble_ns; /* when the first sign came; 0: none */
-    uint64_t settle_ns;
-    struct pollfd *files; /* signals, step_ended, then one a child */
-};
-
-static const int taken_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
-
-static const char *kind_name(dmg_child_kind kind)
-{
-    return kind == DMG_CHILD_MEMORY_NODE ? "memory node" : "compute node";
-}
+const int dmg_taken_signals[DMG_TAKEN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 
 /* ---- what is noticed ---- */
 
@@ -71,11 +37,6 @@ static void note_trouble(dmg_launcher *launcher, uint64_t settle_ns)
     }
 }
 
-static bool died_by_itself(const dmg_child *child)
-{
-    return !child->is_running && !child->is_leaving && child->error == DMG_OK;
-}
-
 static void note_end(dmg_launcher *launcher, dmg_child *child, int wait_status)
 {
     child->is_running = false;
@@ -87,7 +48,7 @@ static void note_end(dmg_launcher *launcher, dmg_child *child, int wait_status)
     }
 }
 
-static void reap(dmg_launcher *launcher)
+void dmg_launcher_reap(dmg_launcher *launcher)
 {
     for (uint32_t index = 0; index < launcher->child_count; index++) {
         dmg_child *child = launcher->children[index];
@@ -106,7 +67,7 @@ static void take_signals(dmg_launcher *launcher)
             launcher->signal = (int)info.ssi_signo;
         }
     }
-    reap(launcher);
+    dmg_launcher_reap(launcher);
 }
 
 static void take_beat(dmg_child *child, json_t *message)
@@ -204,115 +165,9 @@ static void turn(dmg_launcher *launcher, int timeout_ms)
     look_for_silence(launcher);
 }
 
-/* ---- what is said about it ---- */
-
-static bool is_stopped(const dmg_child *child)
-{
-    siginfo_t info = {0};
-    return child->is_running && waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == child->pid;
-}
-
-/** "in iteration 3", "while loading the graph": where the compute nodes are. */
-static void describe_moment(const dmg_launcher *launcher, char *text, size_t capacity)
-{
-    dmg_phase phase = DMG_PHASE_START;
-    uint32_t iteration = 0;
-    for (uint32_t index = 0; index < launcher->child_count; index++) {
-        const dmg_child *child = launcher->children[index];
-        if (child->kind == DMG_CHILD_COMPUTE_NODE) {
-            phase = child->phase > phase ? child->phase : phase;
-            iteration = child->iteration > iteration ? child->iteration : iteration;
-        }
-    }
-    switch (phase) {
-    case DMG_PHASE_LOAD:
-        snprintf(text, capacity, "while loading the graph into the pool");
-        break;
-    case DMG_PHASE_RUN:
-        if (iteration > 0) {
-            snprintf(text, capacity, "in iteration %" PRIu32, iteration);
-        } else {
-            snprintf(text, capacity, "at the start of the iterations");
-        }
-        break;
-    case DMG_PHASE_RESULT:
-        snprintf(text, capacity, "while the result was being read");
-        break;
-    case DMG_PHASE_START:
-    case DMG_PHASES:
-        snprintf(text, capacity, "while the nodes were starting");
-        break;
-    }
-}
-
-static dmg_status report_death(const dmg_launcher *launcher, const dmg_child *child)
-{
-    char moment[64];
-    describe_moment(launcher, moment, sizeof moment);
-    if (WIFSIGNALED(child->wait_status)) {
-        int number = WTERMSIG(child->wait_status);
-        return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) was killed by signal %d (%s) %s",
-                         kind_name(child->kind), child->index, child->pid, number, strsignal(number), moment);
-    }
-    return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) ended unexpectedly with code %d %s", kind_name(child->kind),
-                     child->index, child->pid, WEXITSTATUS(child->wait_status), moment);
-}
-
-static dmg_status report_silence(const dmg_launcher *launcher, const dmg_child *child)
-{
-    char moment[64];
-    describe_moment(launcher, moment, sizeof moment);
-    return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d)%s did not answer for %g s %s", kind_name(child->kind),
-                     child->index, child->pid, is_stopped(child) ? " is stopped and" : "",
-                     (double)launcher->peer_timeout_ns / 1e9, moment);
-}
-
-/** Choose what explains the rest, and leave its sentence. */
-static dmg_status report_trouble(const dmg_launcher *launcher)
-{
-    uint64_t now = dmg_now_ns();
-    const dmg_child *dead = NULL;
-    const dmg_child *failed = NULL;
-    const dmg_child *echo = NULL;
-    const dmg_child *silent = NULL;
-    for (uint32_t index = 0; index < launcher->child_count; index++) {
-        const dmg_child *child = launcher->children[index];
-        /* Memory nodes come first in the list, and depend on nobody. */
-        if (died_by_itself(child) && (!dead || (child->kind == dead->kind && child->ended_order < dead->ended_order) ||
-                                      (!WIFSIGNALED(dead->wait_status) && WIFSIGNALED(child->wait_status)))) {
-            dead = child;
-        }
-        const dmg_child **reported = child->error == DMG_ERR_PEER ? &echo : &failed;
-        if (child->error != DMG_OK && (!*reported || child->error_order < (*reported)->error_order)) {
-            *reported = child;
-        }
-        if (child->is_running && !child->is_leaving && !silent &&
-            (is_stopped(child) || now - child->heard_ns > launcher->peer_timeout_ns)) {
-            silent = child;
-        }
-    }
-    if (dead) {
-        return report_death(launcher, dead);
-    }
-    if (failed) {
-        return dmg_error(failed->error, "%s %" PRIu32 ": %s", kind_name(failed->kind), failed->index, failed->sentence);
-    }
-    if (silent) {
-        return report_silence(launcher, silent);
-    }
-    if (echo) {
-        return dmg_error(echo->error, "%s %" PRIu32 ": %s", kind_name(echo->kind), echo->index, echo->sentence);
-    }
-    if (launcher->message_status != DMG_OK) {
-        return dmg_error(launcher->message_status, "%s", launcher->message_sentence);
-    }
-    return dmg_error(DMG_ERR_INTERNAL, "a node ended and nobody knows why");
-}
-
 /* ---- the loop ---- */
 
-static dmg_status loop(dmg_launcher *launcher, bool (*is_done)(void *context), void *context)
+dmg_status dmg_launcher_wait(dmg_launcher *launcher, bool (*is_done)(void *context), void *context)
 {
     for (;;) {
         if (launcher->signal) {
@@ -321,7 +176,7 @@ static dmg_status loop(dmg_launcher *launcher, bool (*is_done)(void *context), v
         }
         uint64_t now = dmg_now_ns();
         if (launcher->trouble_ns != 0 && now - launcher->trouble_ns >= launcher->settle_ns) {
-            return report_trouble(launcher);
+            return dmg_launcher_report_trouble(launcher);
         }
         if (launcher->trouble_ns == 0 && is_done(context)) {
             return DMG_OK;
@@ -331,13 +186,8 @@ static dmg_status loop(dmg_launcher *launcher, bool (*is_done)(void *context), v
             wait_ns = launcher->settle_ns - (now - launcher->trouble_ns);
         }
         bool is_idle = launcher->child_count == 0 && launcher->trouble_ns == 0;
-        turn(launcher, is_idle ? -1 : (int)(wait_ns / MILLISECOND + 1));
+        turn(launcher, is_idle ? -1 : (int)(wait_ns / DMG_MILLISECOND_NS + 1));
     }
-}
-
-dmg_status dmg_launcher_wait(dmg_launcher *launcher, bool (*is_done)(void *context), void *context)
-{
-    return loop(launcher, is_done, context);
 }
 
 /* ---- blocking steps ---- */
@@ -384,7 +234,7 @@ dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *co
         free(call);
         return dmg_error_errno(DMG_ERR_MEMORY, error, "starting a thread");
     }
-    dmg_status status = loop(launcher, step_is_done, call);
+    dmg_status status = dmg_launcher_wait(launcher, step_is_done, call);
     if (status != DMG_OK && !step_is_done(call)) {
         /* The thread goes on with `call`, until the process ends. */
         pthread_detach(thread);
@@ -396,7 +246,7 @@ dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *co
         note_trouble(launcher, SETTLE_AFTER_ECHO_NS);
         launcher->message_status = DMG_ERR_PEER;
         snprintf(launcher->message_sentence, sizeof launcher->message_sentence, "%s", call->sentence);
-        status = loop(launcher, step_is_done, call);
+        status = dmg_launcher_wait(launcher, step_is_done, call);
     } else if (status == DMG_OK && call->status != DMG_OK) {
         status = dmg_error(call->status, "%s", call->sentence);
     }
@@ -404,188 +254,7 @@ dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *co
     return status;
 }
 
-/* ---- children ---- */
-
-/** Between fork and exec: only what is async-signal-safe. */
-static void become_child(const dmg_launcher *launcher, const char *subcommand, int control, int file,
-                         pid_t launcher_pid)
-{
-    setpgid(0, 0); /* the terminal's Ctrl-C goes to the launcher alone */
-    for (size_t index = 0; index < sizeof taken_signals / sizeof taken_signals[0]; index++) {
-        signal(taken_signals[index], SIG_DFL);
-    }
-    /* SIGTERM stays blocked until the node has made what must not be left half-made: see dmg_node_control_settle. */
-    sigset_t mask = launcher->signal_mask_before;
-    sigaddset(&mask, SIGTERM);
-    sigprocmask(SIG_SETMASK, &mask, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != launcher_pid) {
-        _exit(EXIT_FAILURE); /* it died before the line above */
-    }
-    /* Both descriptors first go above the places that they shall take. */
-    int control_copy = fcntl(control, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1);
-    int file_copy = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1) : -1;
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (control_copy < 0 || nothing < 0 || (file >= 0 && file_copy < 0) || dup2(nothing, STDIN_FILENO) < 0 ||
-        dup2(nothing, STDOUT_FILENO) < 0 || dup2(control_copy, DMG_CHILD_CONTROL) < 0 ||
-        (file >= 0 && dup2(file_copy, DMG_CHILD_FILE) < 0)) {
-        _exit(EXIT_FAILURE);
-    }
-    close_range(file >= 0 ? DMG_CHILD_FILE + 1 : DMG_CHILD_CONTROL + 1, ~0u, 0);
-    char option[] = "--control-fd=3";
-    char program[] = "dmgraph";
-    char *arguments[] = {program, (char *)(uintptr_t)subcommand, option, NULL};
-    execv("/proc/self/exe", arguments);
-    _exit(EXIT_FAILURE);
-}
-
-static dmg_status grow(dmg_launcher *launcher)
-{
-    size_t count = launcher->child_count + 1;
-    dmg_child **children = realloc(launcher->children, count * sizeof(*children));
-    if (children) {
-        launcher->children = children;
-    }
-    struct pollfd *files = realloc(launcher->files, (2 + count) * sizeof *files);
-    if (files) {
-        launcher->files = files;
-    }
-    return children && files ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "no memory for a list of nodes");
-}
-
-dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
-                              int file, dmg_child **result)
-{
-    dmg_status status = grow(launcher);
-    dmg_child *child = calloc(1, sizeof *child);
-    if (status != DMG_OK || !child) {
-        free(child);
-        return status != DMG_OK ? status : dmg_error(DMG_ERR_MEMORY, "no memory for a node");
-    }
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        free(child);
-        return dmg_error_errno(DMG_ERR_IO, errno, "creating a control socket");
-    }
-    pid_t launcher_pid = getpid();
-    pid_t pid = fork();
-    if (pid == 0) {
-        become_child(launcher, subcommand, ends[1], file, launcher_pid);
-    }
-    int error = errno;
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        free(child);
-        return dmg_error_errno(DMG_ERR_IO, error, "starting %s %" PRIu32, kind_name(kind), index);
-    }
-    *child = (dmg_child){
-        .kind = kind, .index = index, .pid = pid, .control = ends[0], .is_running = true, .heard_ns = dmg_now_ns()};
-    launcher->children[launcher->child_count++] = child;
-    *result = child;
-    return DMG_OK;
-}
-
-dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *message)
-{
-    (void)launcher;
-    if (child->control < 0) {
-        json_decref(message);
-        return DMG_OK; /* its end will be reported by the loop */
-    }
-    dmg_status status = dmg_control_send(child->control, message, true);
-    return status == DMG_ERR_PEER ? DMG_OK : status;
-}
-
-typedef struct dismissal {
-    const dmg_launcher *launcher;
-    dmg_child_kind kind;
-    uint64_t deadline_ns;
-} dismissal;
-
-static bool all_have_ended(void *context)
-{
-    const dismissal *wanted = context;
-    bool has_running = false;
-    for (uint32_t index = 0; index < wanted->launcher->child_count; index++) {
-        const dmg_child *child = wanted->launcher->children[index];
-        has_running = has_running || (child->kind == wanted->kind && child->is_running);
-    }
-    return !has_running || dmg_now_ns() >= wanted->deadline_ns;
-}
-
-dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type)
-{
-    dismissal wanted = {launcher, kind, dmg_now_ns() + GRACE_DISMISS_NS};
-    for (uint32_t index = 0; index < launcher->child_count; index++) {
-        dmg_child *child = launcher->children[index];
-        if (child->kind == kind) {
-            child->is_leaving = true;
-            dmg_status status = dmg_launcher_send(launcher, child, json_pack("{s:s}", "type", type));
-            if (status != DMG_OK) {
-                return status;
-            }
-        }
-    }
-    dmg_status status = loop(launcher, all_have_ended, &wanted);
-    for (uint32_t index = 0; index < launcher->child_count && status == DMG_OK; index++) {
-        const dmg_child *child = launcher->children[index];
-        if (child->kind == kind && child->is_running) {
-            status = dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) did not end within %g s of being told to",
-                               kind_name(kind), child->index, child->pid, (double)GRACE_DISMISS_NS / 1e9);
-        }
-    }
-    return status;
-}
-
-static bool signal_and_wait(dmg_launcher *launcher, int number, uint64_t grace_ns)
-{
-    uint64_t deadline_ns = dmg_now_ns() + grace_ns;
-    bool has_running = false;
-    for (uint32_t index = 0; index < launcher->child_count; index++) {
-        dmg_child *child = launcher->children[index];
-        if (child->is_running) {
-            has_running = true;
-            kill(child->pid, number);
-        }
-    }
-    while (has_running) {
-        uint64_t now = dmg_now_ns();
-        if (now >= deadline_ns) {
-            return false;
-        }
-        struct pollfd file = {.fd = launcher->signals, .events = POLLIN};
-        poll(&file, 1, (int)((deadline_ns - now) / MILLISECOND + 1));
-        struct signalfd_siginfo info;
-        bool is_impatient = false;
-        while (read(launcher->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-            is_impatient = is_impatient || info.ssi_signo != SIGCHLD;
-        }
-        reap(launcher);
-        has_running = false;
-        for (uint32_t index = 0; index < launcher->child_count; index++) {
-            has_running = has_running || launcher->children[index]->is_running;
-        }
-        if (is_impatient && number != SIGKILL) {
-            return !has_running;
-        }
-    }
-    return true;
-}
-
-void dmg_launcher_stop(dmg_launcher *launcher)
-{
-    for (uint32_t index = 0; index < launcher->child_count; index++) {
-        dmg_child *child = launcher->children[index];
-        child->is_leaving = true;
-        if (is_stopped(child)) {
-            kill(child->pid, SIGKILL); /* nothing else reaches it */
-        }
-    }
-    if (!signal_and_wait(launcher, SIGTERM, GRACE_TERM_NS)) {
-        signal_and_wait(launcher, SIGKILL, GRACE_KILL_NS);
-    }
-}
+/* ---- creation ---- */
 
 dmg_status dmg_launcher_create(dmg_launcher **result)
 {
@@ -596,13 +265,13 @@ dmg_status dmg_launcher_create(dmg_launcher **result)
     launcher->peer_timeout_ns = DMG_PEER_TIMEOUT_DEFAULT_NS;
     sigset_t mask;
     sigemptyset(&mask);
-    for (size_t index = 0; index < sizeof taken_signals / sizeof taken_signals[0]; index++) {
-        sigaddset(&mask, taken_signals[index]);
+    for (size_t index = 0; index < DMG_TAKEN_SIGNALS; index++) {
+        sigaddset(&mask, dmg_taken_signals[index]);
     }
     sigprocmask(SIG_BLOCK, &mask, &launcher->signal_mask_before);
     /* A signal that is ignored, as a shell's background job ignores SIGINT, would never arrive. */
-    for (size_t index = 0; index < sizeof taken_signals / sizeof taken_signals[0]; index++) {
-        signal(taken_signals[index], SIG_DFL);
+    for (size_t index = 0; index < DMG_TAKEN_SIGNALS; index++) {
+        signal(dmg_taken_signals[index], SIG_DFL);
     }
     signal(SIGPIPE, SIG_IGN); /* a closed output is an error like others */
     launcher->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -406,6 +406,9 @@ json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *setti
         const dmg_option *option = &table[*id];
         const dmg_option_value *value = &settings->values[*id];
         json_t *shown = NULL;
+        if (*id == DMG_OPTION_HELP) {
+            continue;
+        }
         if (option->type == DMG_TYPE_FLAG) {
             shown = json_boolean(value->number != 0);
         } else if (!value->has_value) {

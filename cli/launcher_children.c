@@ -1,0 +1,200 @@
+#include "cli/launcher_state.h"
+
+#include "cli/control.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/** What children get to end by themselves: when all is well, after SIGTERM, after SIGKILL. */
+#define GRACE_DISMISS_NS (10000 * DMG_MILLISECOND_NS)
+#define GRACE_TERM_NS    (1000 * DMG_MILLISECOND_NS)
+#define GRACE_KILL_NS    (5000 * DMG_MILLISECOND_NS)
+/** Between fork and exec: only what is async-signal-safe. */
+static void become_child(const dmg_launcher *launcher, const char *subcommand, int control, int file,
+                         pid_t launcher_pid)
+{
+    setpgid(0, 0); /* the terminal's Ctrl-C goes to the launcher alone */
+    for (size_t index = 0; index < DMG_TAKEN_SIGNALS; index++) {
+        signal(dmg_taken_signals[index], SIG_DFL);
+    }
+    /* SIGTERM stays blocked until the node has made what must not be left half-made: see dmg_node_control_settle. */
+    sigset_t mask = launcher->signal_mask_before;
+    sigaddset(&mask, SIGTERM);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != launcher_pid) {
+        _exit(EXIT_FAILURE); /* it died before the line above */
+    }
+    /* Both descriptors first go above the places that they shall take. */
+    int control_copy = fcntl(control, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1);
+    int file_copy = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1) : -1;
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (control_copy < 0 || nothing < 0 || (file >= 0 && file_copy < 0) || dup2(nothing, STDIN_FILENO) < 0 ||
+        dup2(nothing, STDOUT_FILENO) < 0 || dup2(control_copy, DMG_CHILD_CONTROL) < 0 ||
+        (file >= 0 && dup2(file_copy, DMG_CHILD_FILE) < 0)) {
+        _exit(EXIT_FAILURE);
+    }
+    close_range(file >= 0 ? DMG_CHILD_FILE + 1 : DMG_CHILD_CONTROL + 1, ~0u, 0);
+    char option[] = "--control-fd=3";
+    char program[] = "dmgraph";
+    char *arguments[] = {program, (char *)(uintptr_t)subcommand, option, NULL};
+    execv("/proc/self/exe", arguments);
+    _exit(EXIT_FAILURE);
+}
+
+static dmg_status grow(dmg_launcher *launcher)
+{
+    size_t count = launcher->child_count + 1;
+    dmg_child **children = realloc(launcher->children, count * sizeof(*children));
+    if (children) {
+        launcher->children = children;
+    }
+    struct pollfd *files = realloc(launcher->files, (2 + count) * sizeof *files);
+    if (files) {
+        launcher->files = files;
+    }
+    return children && files ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "no memory for a list of nodes");
+}
+
+dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
+                              int file, dmg_child **result)
+{
+    dmg_status status = grow(launcher);
+    dmg_child *child = calloc(1, sizeof *child);
+    if (status != DMG_OK || !child) {
+        free(child);
+        return status != DMG_OK ? status : dmg_error(DMG_ERR_MEMORY, "no memory for a node");
+    }
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        free(child);
+        return dmg_error_errno(DMG_ERR_IO, errno, "creating a control socket");
+    }
+    pid_t launcher_pid = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        become_child(launcher, subcommand, ends[1], file, launcher_pid);
+    }
+    int error = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        free(child);
+        return dmg_error_errno(DMG_ERR_IO, error, "starting %s %" PRIu32, dmg_child_kind_name(kind), index);
+    }
+    *child = (dmg_child){
+        .kind = kind, .index = index, .pid = pid, .control = ends[0], .is_running = true, .heard_ns = dmg_now_ns()};
+    launcher->children[launcher->child_count++] = child;
+    *result = child;
+    return DMG_OK;
+}
+
+dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *message)
+{
+    (void)launcher;
+    if (child->control < 0) {
+        json_decref(message);
+        return DMG_OK; /* its end will be reported by the loop */
+    }
+    dmg_status status = dmg_control_send(child->control, message, true);
+    return status == DMG_ERR_PEER ? DMG_OK : status;
+}
+
+typedef struct dismissal {
+    const dmg_launcher *launcher;
+    dmg_child_kind kind;
+    uint64_t deadline_ns;
+} dismissal;
+
+static bool all_have_ended(void *context)
+{
+    const dismissal *wanted = context;
+    bool has_running = false;
+    for (uint32_t index = 0; index < wanted->launcher->child_count; index++) {
+        const dmg_child *child = wanted->launcher->children[index];
+        has_running = has_running || (child->kind == wanted->kind && child->is_running);
+    }
+    return !has_running || dmg_now_ns() >= wanted->deadline_ns;
+}
+
+dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type)
+{
+    dismissal wanted = {launcher, kind, dmg_now_ns() + GRACE_DISMISS_NS};
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        dmg_child *child = launcher->children[index];
+        if (child->kind == kind) {
+            child->is_leaving = true;
+            dmg_status status = dmg_launcher_send(launcher, child, json_pack("{s:s}", "type", type));
+            if (status != DMG_OK) {
+                return status;
+            }
+        }
+    }
+    dmg_status status = dmg_launcher_wait(launcher, all_have_ended, &wanted);
+    for (uint32_t index = 0; index < launcher->child_count && status == DMG_OK; index++) {
+        const dmg_child *child = launcher->children[index];
+        if (child->kind == kind && child->is_running) {
+            status = dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) did not end within %g s of being told to",
+                               dmg_child_kind_name(kind), child->index, child->pid, (double)GRACE_DISMISS_NS / 1e9);
+        }
+    }
+    return status;
+}
+
+static bool signal_and_wait(dmg_launcher *launcher, int number, uint64_t grace_ns)
+{
+    uint64_t deadline_ns = dmg_now_ns() + grace_ns;
+    bool has_running = false;
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        dmg_child *child = launcher->children[index];
+        if (child->is_running) {
+            has_running = true;
+            kill(child->pid, number);
+        }
+    }
+    while (has_running) {
+        uint64_t now = dmg_now_ns();
+        if (now >= deadline_ns) {
+            return false;
+        }
+        struct pollfd file = {.fd = launcher->signals, .events = POLLIN};
+        poll(&file, 1, (int)((deadline_ns - now) / DMG_MILLISECOND_NS + 1));
+        struct signalfd_siginfo info;
+        bool is_impatient = false;
+        while (read(launcher->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+            is_impatient = is_impatient || info.ssi_signo != SIGCHLD;
+        }
+        dmg_launcher_reap(launcher);
+        has_running = false;
+        for (uint32_t index = 0; index < launcher->child_count; index++) {
+            has_running = has_running || launcher->children[index]->is_running;
+        }
+        if (is_impatient && number != SIGKILL) {
+            return !has_running;
+        }
+    }
+    return true;
+}
+
+void dmg_launcher_stop(dmg_launcher *launcher)
+{
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        dmg_child *child = launcher->children[index];
+        child->is_leaving = true;
+        if (dmg_child_is_stopped(child)) {
+            kill(child->pid, SIGKILL); /* nothing else reaches it */
+        }
+    }
+    if (!signal_and_wait(launcher, SIGTERM, GRACE_TERM_NS)) {
+        signal_and_wait(launcher, SIGKILL, GRACE_KILL_NS);
+    }
+}

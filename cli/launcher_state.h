@@ -1,0 +1,46 @@
+/**
+ * @file launcher_state.h
+ * What the parts of the launcher share: launcher.c has the loop, launcher_children.c starts and ends nodes, launcher_trouble.c says what went wrong.
+ */
+#ifndef DMG_CLI_LAUNCHER_STATE_H
+#define DMG_CLI_LAUNCHER_STATE_H
+
+#include "cli/launcher.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#define DMG_MILLISECOND_NS UINT64_C(1000000)
+
+struct dmg_launcher {
+    int signals; /* signalfd */
+    int step_ended;
+    sigset_t signal_mask_before;
+    int signal; /* that cancelled the run */
+    uint64_t peer_timeout_ns;
+    dmg_launcher_message on_message;
+    void *message_context;
+    dmg_status message_status; /* of on_message, when it failed */
+    char message_sentence[1024];
+    dmg_child **children;
+    uint32_t child_count;
+    uint64_t order;      /* of deaths and errors */
+    uint64_t trouble_ns; /* when the first sign came; 0: none */
+    uint64_t settle_ns;
+    struct pollfd *files; /* signals, step_ended, then one a child */
+};
+
+/** The signals that the launcher takes over. */
+#define DMG_TAKEN_SIGNALS 5
+extern const int dmg_taken_signals[DMG_TAKEN_SIGNALS];
+
+/** Take in the ends of children. */
+void dmg_launcher_reap(dmg_launcher *launcher);
+/** Choose what explains the rest of what was noticed, and leave its sentence. */
+dmg_status dmg_launcher_report_trouble(const dmg_launcher *launcher);
+/** Whether a signal has stopped the child (SIGSTOP). */
+bool dmg_child_is_stopped(const dmg_child *child);
+/** "memory node", "compute node". */
+const char *dmg_child_kind_name(dmg_child_kind kind);
+
+#endif

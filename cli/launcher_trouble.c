@@ -1,0 +1,127 @@
+#include "cli/launcher_state.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+const char *dmg_child_kind_name(dmg_child_kind kind)
+{
+    return kind == DMG_CHILD_MEMORY_NODE ? "memory node" : "compute node";
+}
+
+static bool died_by_itself(const dmg_child *child)
+{
+    return !child->is_running && !child->is_leaving && child->error == DMG_OK;
+}
+
+bool dmg_child_is_stopped(const dmg_child *child)
+{
+    siginfo_t info = {0};
+    return child->is_running && waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child->pid;
+}
+
+/** "in iteration 3", "while loading the graph": where the compute nodes are. */
+static void describe_moment(const dmg_launcher *launcher, char *text, size_t capacity)
+{
+    dmg_phase phase = DMG_PHASE_START;
+    uint32_t iteration = 0;
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        const dmg_child *child = launcher->children[index];
+        if (child->kind == DMG_CHILD_COMPUTE_NODE) {
+            phase = child->phase > phase ? child->phase : phase;
+            iteration = child->iteration > iteration ? child->iteration : iteration;
+        }
+    }
+    switch (phase) {
+    case DMG_PHASE_LOAD:
+        snprintf(text, capacity, "while loading the graph into the pool");
+        break;
+    case DMG_PHASE_RUN:
+        if (iteration > 0) {
+            snprintf(text, capacity, "in iteration %" PRIu32, iteration);
+        } else {
+            snprintf(text, capacity, "at the start of the iterations");
+        }
+        break;
+    case DMG_PHASE_RESULT:
+        snprintf(text, capacity, "while the result was being read");
+        break;
+    case DMG_PHASE_START:
+    case DMG_PHASES:
+        snprintf(text, capacity, "while the nodes were starting");
+        break;
+    }
+}
+
+static dmg_status report_death(const dmg_launcher *launcher, const dmg_child *child)
+{
+    char moment[64];
+    describe_moment(launcher, moment, sizeof moment);
+    if (WIFSIGNALED(child->wait_status)) {
+        int number = WTERMSIG(child->wait_status);
+        return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) was killed by signal %d (%s) %s",
+                         dmg_child_kind_name(child->kind), child->index, child->pid, number, strsignal(number), moment);
+    }
+    return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) ended unexpectedly with code %d %s",
+                     dmg_child_kind_name(child->kind), child->index, child->pid, WEXITSTATUS(child->wait_status),
+                     moment);
+}
+
+static dmg_status report_silence(const dmg_launcher *launcher, const dmg_child *child)
+{
+    char moment[64];
+    describe_moment(launcher, moment, sizeof moment);
+    return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d)%s did not answer for %g s %s",
+                     dmg_child_kind_name(child->kind), child->index, child->pid,
+                     dmg_child_is_stopped(child) ? " is stopped and" : "", (double)launcher->peer_timeout_ns / 1e9,
+                     moment);
+}
+
+/** Choose what explains the rest, and leave its sentence. */
+dmg_status dmg_launcher_report_trouble(const dmg_launcher *launcher)
+{
+    uint64_t now = dmg_now_ns();
+    const dmg_child *dead = NULL;
+    const dmg_child *failed = NULL;
+    const dmg_child *echo = NULL;
+    const dmg_child *silent = NULL;
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        const dmg_child *child = launcher->children[index];
+        /* Memory nodes come first in the list, and depend on nobody. */
+        if (died_by_itself(child) && (!dead || (child->kind == dead->kind && child->ended_order < dead->ended_order) ||
+                                      (!WIFSIGNALED(dead->wait_status) && WIFSIGNALED(child->wait_status)))) {
+            dead = child;
+        }
+        const dmg_child **reported = child->error == DMG_ERR_PEER ? &echo : &failed;
+        if (child->error != DMG_OK && (!*reported || child->error_order < (*reported)->error_order)) {
+            *reported = child;
+        }
+        if (child->is_running && !child->is_leaving && !silent &&
+            (dmg_child_is_stopped(child) || now - child->heard_ns > launcher->peer_timeout_ns)) {
+            silent = child;
+        }
+    }
+    if (dead) {
+        return report_death(launcher, dead);
+    }
+    if (failed) {
+        return dmg_error(failed->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(failed->kind), failed->index,
+                         failed->sentence);
+    }
+    if (silent) {
+        return report_silence(launcher, silent);
+    }
+    if (echo) {
+        return dmg_error(echo->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(echo->kind), echo->index,
+                         echo->sentence);
+    }
+    if (launcher->message_status != DMG_OK) {
+        return dmg_error(launcher->message_status, "%s", launcher->message_sentence);
+    }
+    return dmg_error(DMG_ERR_INTERNAL, "a node ended and nobody knows why");
+}
