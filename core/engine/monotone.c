@@ -102,7 +102,6 @@ static void take_frontier(void *context, dmg_chunk *chunk, const dmg_vertex_edge
     dmg_monotone_run *run = context;
     uint64_t words = (chunk->count + 63) / 64;
     memcpy(run->frontier + (chunk->first - run->first) / 64, chunk->streams[0], words * 8);
-    run->clears_activation = true;
     dmg_monotone_leave_chunk(run, chunk);
 }
 
