@@ -109,6 +109,9 @@ dmg_status dmg_launcher_report_trouble(const dmg_launcher *launcher)
     if (dead) {
         return report_death(launcher, dead);
     }
+    if (failed && failed->error == DMG_ERR_ARGUMENT) {
+        return dmg_error(failed->error, "%s", failed->sentence); /* the user's words, not the node's doing */
+    }
     if (failed) {
         return dmg_error(failed->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(failed->kind), failed->index,
                          failed->sentence);

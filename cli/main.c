@@ -8,8 +8,10 @@
 #include "cli/node_control.h"
 #include "core/base/error.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const dmg_command *const commands[] = {&dmg_command_run,
                                               &dmg_command_convert,
@@ -166,8 +168,21 @@ static int dispatch(int count, char *const *words)
     return refuse_unknown(count, words);
 }
 
+/** With a standard descriptor closed, the next file to be opened would take its place, and get what is printed. */
+static void open_standard_descriptors(void)
+{
+    int file = open("/dev/null", O_RDWR);
+    while (file >= 0 && file <= STDERR_FILENO) {
+        file = open("/dev/null", O_RDWR);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    open_standard_descriptors();
     int code = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
     /* What was printed must have arrived. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == DMG_EXIT_OK) {
