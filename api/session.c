@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TRANSPORT_DEFAULT "cxl_shm"
 #define NAME_DEFAULT      "session"
@@ -19,8 +18,8 @@
 #define LOCAL_TIMEOUT_DEFAULT_NS UINT64_C(60000000000)
 /* What an error context keeps. */
 #define SENTENCE_BYTES 1024
-/* Memory nodes share what the machine has, in pieces of this. */
-#define SEGMENT_GRAIN_BYTES (UINT64_C(2) << 20)
+/* Of all memory nodes of one process: some backends take it all at once, so it is no share of the machine's. */
+#define MEMORY_DEFAULT_BYTES (UINT64_C(1) << 30)
 
 _Static_assert(DMG_SESSION_TOKEN_BYTES == DMG_TOKEN_BYTES, "the public header knows the size of a token");
 _Static_assert(DMG_SESSION_MEMORY_NODES_MAX == DMG_RANGE_ARRAY_NODES_MAX, "all memory nodes of a session are used");
@@ -111,15 +110,6 @@ static dmg_status take_options(const dmg_session_options *options, dmg_session *
 
 /* ---- opening ---- */
 
-static uint64_t default_segment_bytes(uint32_t node_count)
-{
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
-    uint64_t share = (uint64_t)pages / 2 / node_count * (uint64_t)page_bytes;
-    uint64_t bytes = share / SEGMENT_GRAIN_BYTES * SEGMENT_GRAIN_BYTES;
-    return pages <= 0 || bytes == 0 ? SEGMENT_GRAIN_BYTES : bytes;
-}
-
 /* Start this process's own memory nodes; the client's options get their addresses and the token. */
 static dmg_status start_local(const dmg_session_options *options, dmg_session *session,
                               dmg_client_options *client_options)
@@ -130,10 +120,11 @@ static dmg_status start_local(const dmg_session_options *options, dmg_session *s
         status = dmg_token_make(client_options->token);
     }
     uint32_t node_count = options->memory_nodes ? options->memory_nodes : 1;
+    session->memory_bytes = options->memory_bytes ? options->memory_bytes : MEMORY_DEFAULT_BYTES / node_count;
     dmg_local_pool_options local = {
         .transport = client_options->transport,
         .node_count = node_count,
-        .segment_bytes = options->memory_bytes ? options->memory_bytes : default_segment_bytes(node_count),
+        .segment_bytes = session->memory_bytes,
         .peer_timeout_ns = client_options->peer_timeout_ns,
     };
     memcpy(local.token, client_options->token, sizeof local.token);

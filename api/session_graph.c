@@ -106,6 +106,10 @@ dmg_status dmg_session_load(dmg_session *session, const char *path, const dmg_lo
         return status;
     }
     status = load_graph(session, &job, path, wanted);
+    if (status == DMG_ERR_MEMORY && session->local) {
+        dmg_error_prefix(status, "loading %s into %u memory nodes of %" PRIu64 " bytes each (memory_bytes)", path,
+                         dmg_local_pool_node_count(session->local), session->memory_bytes);
+    }
     if (status != DMG_OK) {
         memset(&session->store, 0, sizeof session->store);
         return dmg_session_step_fail(session, &job, status);

@@ -26,6 +26,7 @@ struct dmg_session {
     uint32_t threads;
     uint64_t cache_bytes;
     dmg_local_pool *local; /**< NULL: the memory nodes are elsewhere */
+    uint64_t memory_bytes; /**< of each of its nodes */
     dmg_client *client;
     dmg_channel *channel;
     uint64_t steps; /**< collective calls that were begun */

@@ -64,7 +64,10 @@ typedef struct dmg_session_options {
 
     /** Memory nodes that threads of this process serve, when no addresses are given; 0: one. At most DMG_SESSION_MEMORY_NODES_MAX. */
     uint32_t memory_nodes;
-    /** Memory that each of these offers; what is not used takes nothing. 0: together half of what the machine has. */
+    /**
+     * Memory that each of these offers; 0: together 1 GiB. A graph takes about 32 bytes a vertex and 4 an arc (8 with weights) for each direction that
+     * is kept, a run some 50 bytes a vertex. Over cxl_shm what is not used takes nothing, over ucx it is taken at once.
+     */
     uint64_t memory_bytes;
 
     /** Of memory nodes that are there already, numbers 0, 1, ... in this order; NULL: this process serves its own. */

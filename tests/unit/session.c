@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MEMORY_BYTES (UINT64_C(32) << 20)
+#define MEMORY_BYTES (UINT64_C(8) << 20)
 #define RANKS_MAX    3
 
 static const char *transport;
@@ -177,8 +177,8 @@ static void pagerank_gives_ranks_and_takes_its_parameters(void)
     CU_ASSERT_TRUE(answer.residual < 1e-9);
     double ranks[2];
     EXPECT(DMG_OK, dmg_session_values(session, 0, 2, sizeof *ranks, ranks));
-    CU_ASSERT_DOUBLE_EQUAL(ranks[0], 1 / 2.85, 1e-8);
-    CU_ASSERT_DOUBLE_EQUAL(ranks[0] + ranks[1], 1, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(ranks[0], 1 / 2.85, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(ranks[0] + ranks[1], 1, 1e-6);
 
     const dmg_run_parameters damped = {.damping = 0.5, .tolerance = 1e-12};
     EXPECT(DMG_OK, dmg_session_run(session, "pagerank", &damped, NULL));
@@ -405,7 +405,7 @@ static void a_pool_that_is_too_small_is_an_error_of_memory(void)
     dmg_session *session = NULL;
     EXPECT(DMG_OK, dmg_session_open(&options, &session));
     CU_ASSERT_PTR_NOT_NULL_FATAL(session);
-    EXPECT_ERROR(DMG_ERR_MEMORY, "memory node 0", dmg_session_load(session, file.path, NULL));
+    EXPECT_ERROR(DMG_ERR_MEMORY, "(memory_bytes)", dmg_session_load(session, file.path, NULL));
     remove_file(&file);
     file = file_with("1 2\n");
     EXPECT(DMG_OK, dmg_session_load(session, file.path, NULL));
@@ -786,7 +786,7 @@ static int use_ucx(void)
     return 0;
 }
 
-/* With all defaults: shared memory, half of what the machine has, all its cores. */
+/* With all defaults: shared memory, one memory node, all cores. */
 static void a_session_needs_no_options(void)
 {
     dmg_session *session = NULL;
