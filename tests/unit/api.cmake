@@ -1,5 +1,5 @@
 dmg_unit_test(session LINK dmg-api)
-set_tests_properties(unit.session PROPERTIES TIMEOUT 600)
+set_tests_properties(unit.session PROPERTIES TIMEOUT 600 LABELS concurrent)
 
 # The library as users see it. A sanitized one would need sanitized users.
 if(NOT DMGRAPH_SANITIZE)
