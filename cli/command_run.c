@@ -185,6 +185,10 @@ static dmg_status go(dmg_run *run)
     if (status == DMG_OK) {
         status = dmg_launcher_dismiss(run->launcher, DMG_CHILD_MEMORY_NODE, "stop");
     }
+    if (status == DMG_OK && run->output) {
+        /* Last: a run that failed in any way, or whose answer is wrong, has no output. */
+        status = dmg_output_file_commit(run->output);
+    }
     run->times.total = seconds_since(started_ns);
     return status;
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /** What children get to end by themselves: when all is well, after SIGTERM, after SIGKILL. */
-#define GRACE_DISMISS_NS (10000 * DMG_MILLISECOND_NS)
+#define GRACE_DISMISS_NS (5000 * DMG_MILLISECOND_NS) /* and the peer timeout */
 #define GRACE_TERM_NS    (1000 * DMG_MILLISECOND_NS)
 #define GRACE_KILL_NS    (5000 * DMG_MILLISECOND_NS)
 /** Between fork and exec: only what is async-signal-safe. */
@@ -128,7 +128,8 @@ static bool all_have_ended(void *context)
 
 dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type)
 {
-    dismissal wanted = {launcher, kind, dmg_now_ns() + GRACE_DISMISS_NS};
+    uint64_t grace_ns = launcher->peer_timeout_ns + GRACE_DISMISS_NS;
+    dismissal wanted = {launcher, kind, dmg_now_ns() + grace_ns};
     for (uint32_t index = 0; index < launcher->child_count; index++) {
         dmg_child *child = launcher->children[index];
         if (child->kind == kind) {
@@ -143,8 +144,9 @@ dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, con
     for (uint32_t index = 0; index < launcher->child_count && status == DMG_OK; index++) {
         const dmg_child *child = launcher->children[index];
         if (child->kind == kind && child->is_running) {
-            status = dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) did not end within %g s of being told to",
-                               dmg_child_kind_name(kind), child->index, child->pid, (double)GRACE_DISMISS_NS / 1e9);
+            status = dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d)%s did not end within %g s of being told to",
+                               dmg_child_kind_name(kind), child->index, child->pid,
+                               dmg_child_is_stopped(child) ? " is stopped and" : "", (double)grace_ns / 1e9);
         }
     }
     return status;

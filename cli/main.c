@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/node_control.h"
 #include "core/base/error.h"
+#include "transport/transport.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -183,6 +184,7 @@ static void open_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     open_standard_descriptors();
+    dmg_transport_prepare();
     int code = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
     /* What was printed must have arrived. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == DMG_EXIT_OK) {

@@ -86,7 +86,7 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run);
 dmg_status dmg_run_start_memory_nodes(dmg_run *run);
 /** Start the compute nodes, and wait until all have reported. */
 dmg_status dmg_run_compute(dmg_run *run);
-/** Read the values from the pool; fills in headline, output and verification. Blocking. */
+/** Read the values from the pool; fills in headline, output (which the caller commits) and verification. Blocking. */
 dmg_status dmg_run_read_result(void *run);
 
 void dmg_run_print_summary(FILE *to, const dmg_run *run);

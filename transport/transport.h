@@ -68,6 +68,11 @@ typedef struct dmg_transport_info {
 dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
 
 /**
+ * For programs, once at their start: libraries behind the backends, loaded with the program, keep out of its crashes and its output, whatever backend
+ * is used later.
+ */
+void dmg_transport_prepare(void);
+/**
  * After processes were killed: remove the shared memory that they were in the middle of making, and that nobody holds any more. Only files of
  * this user, changed since `since_s` (CLOCK_REALTIME, seconds). What a process has finished making needs no removing.
  */

@@ -1,5 +1,5 @@
 /*
- * What a process that was killed in the middle of making shared memory leaves behind.
+ * What UCX does to whole processes: it takes over their crashes, and leaves files behind where they were killed.
  *
  * UCX makes a file in /dev/shm, allocates its pages, and only then removes its name. A process that is killed in between leaves the file, with
  * its pages, forever. While the maker lives it holds the file open; a write lease, which the kernel grants only on a file that nobody else
@@ -7,6 +7,7 @@
  */
 #include "core/base/log.h"
 #include "transport/transport.h"
+#include "transport/ucx/ucx.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,6 +17,11 @@
 
 #define FOLDER "/dev/shm"
 #define PREFIX "ucx_shm_posix_"
+
+void dmg_transport_prepare(void)
+{
+    dmg_ucx_library_prepare();
+}
 
 static bool is_left_behind(int folder, const char *name, uint64_t since_s)
 {
