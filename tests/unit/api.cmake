@@ -1,5 +1,8 @@
-dmg_unit_test(session LINK dmg-api)
-set_tests_properties(unit.session PROPERTIES TIMEOUT 600 LABELS concurrent)
+foreach(name session session_ranks)
+  dmg_unit_test(${name} LINK dmg-api)
+  target_sources(unit-${name} PRIVATE unit/session_support.c)
+  set_tests_properties(unit.${name} PROPERTIES TIMEOUT 600 LABELS concurrent)
+endforeach()
 
 # The library as users see it. A sanitized one would need sanitized users.
 if(NOT DMGRAPH_SANITIZE)
