@@ -21,6 +21,8 @@ from harness import (DATA, IS_THIN, MALFORMED, Failure, check, dmgraph, finish, 
 
 FORMATS = ("el", "wel", "mtx")
 ARCS_MAX = 60000 if IS_THIN else 10**9
+# Graphs with more arcs than this take minutes to converge when every access is a message.
+MESSAGE_ARCS_MAX = 100000
 # One vertex's last bits may differ where a sum has very many terms; the values have 12 digits.
 RELATIVE = 1e-6
 
@@ -99,6 +101,7 @@ def main():
     if not DATA:
         skip("DMGRAPH_DATA is not set")
     rows = itertools.cycle(sizes())
+    fast_rows = itertools.cycle(row for row in sizes() if row.transport != "ucx:data=message")
     folder = os.path.join(DATA, "expected")
     names = sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".json"))
     require(names, f"no answers in {folder}")
@@ -109,8 +112,8 @@ def main():
             continue
         table = read_table(name)
 
-        def case(word, function, *arguments):
-            row = next(rows)
+        def case(word, function, *arguments, is_long=False):
+            row = next(fast_rows if is_long and facts["arcs_distinct"] > MESSAGE_ARCS_MAX else rows)
             check(f"{name}: {word} over {row}", function, facts, *arguments[:-1], row, *arguments[-1])
 
         if sys.argv[1] == "integers":
@@ -119,7 +122,7 @@ def main():
             case("components", cc, table, ())
         else:
             case("ranks after 10 iterations", pagerank, table, "pr10", ("--iterations", 10, "--tolerance", 0))
-            case("ranks at the end", pagerank, table, "pr", ("--tolerance", 1e-12))
+            case("ranks at the end", pagerank, table, "pr", ("--tolerance", 1e-12), is_long=True)
             if "ssspA" in table:
                 case("distances from A", sssp, table, "A", ())
                 case("distances from B", sssp, table, "B", ())

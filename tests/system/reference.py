@@ -83,7 +83,9 @@ def components(graph):
 def pagerank(graph, iterations, damping=0.85):
     """{id: rank} after so many Jacobi iterations from the uniform start; what dangling vertices hold is spread over all."""
     count = len(graph.ids)
-    rank = {v: 1 / count for v in graph.ids} if count else {}
+    if count == 0:
+        return {}
+    rank = {v: 1 / count for v in graph.ids}
     for _ in range(iterations):
         dangling = math.fsum(rank[v] for v in graph.ids if not graph.out[v])
         base = (1 - damping) / count + damping * dangling / count
