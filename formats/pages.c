@@ -6,10 +6,34 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
+
+static void *map_anonymous(uint64_t bytes)
+{
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+#ifdef __SANITIZE_THREAD__
+/* ThreadSanitizer does not see mremap: what it moves to, it would take for memory that another thread had there before. */
+static void *remap(void *memory, uint64_t bytes, uint64_t new_bytes)
+{
+    void *moved = map_anonymous(new_bytes);
+    if (moved != MAP_FAILED) {
+        memcpy(moved, memory, bytes < new_bytes ? bytes : new_bytes);
+        munmap(memory, bytes);
+    }
+    return moved;
+}
+#else
+static void *remap(void *memory, uint64_t bytes, uint64_t new_bytes)
+{
+    return mremap(memory, bytes, new_bytes, MREMAP_MAYMOVE);
+}
+#endif
 
 dmg_status dmg_pages_resize(dmg_pages *pages, uint64_t count, uint64_t item_bytes, const char *purpose)
 {
@@ -27,8 +51,7 @@ dmg_status dmg_pages_resize(dmg_pages *pages, uint64_t count, uint64_t item_byte
         dmg_pages_release(pages);
         return DMG_OK;
     }
-    void *memory = pages->memory ? mremap(pages->memory, pages->bytes, bytes, MREMAP_MAYMOVE)
-                                 : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = pages->memory ? remap(pages->memory, pages->bytes, bytes) : map_anonymous(bytes);
     if (memory == MAP_FAILED) {
         return dmg_error_errno(DMG_ERR_MEMORY, errno, "%" PRIu64 " bytes of memory for %s", bytes, purpose);
     }
