@@ -192,6 +192,7 @@ void dmg_session_close(dmg_session *session)
     }
     dmg_session_leave(session, &session->run_job);
     dmg_session_leave(session, &session->graph_job);
+    dmg_session_leave(session, &session->session_job);
     dmg_channel_close(session->channel);
     dmg_client_close(session->client);
     dmg_local_pool_stop(session->local);
@@ -211,8 +212,16 @@ const char *dmg_session_address(const dmg_session *session, uint32_t memory_node
 dmg_status dmg_session_step_begin(dmg_session *session, const char *what, dmg_job *job)
 {
     char name[DMG_CATALOG_NAME_BYTES];
-    snprintf(name, sizeof name, "%s/%s/%" PRIu64, session->name, what, ++session->steps);
-    return dmg_job_join(session->channel, name, session->rank, session->size, job);
+    dmg_status status = DMG_OK;
+    if (session->session_job.id == 0) {
+        snprintf(name, sizeof name, "%s/session", session->name);
+        status = dmg_job_join(session->channel, name, session->rank, session->size, &session->session_job);
+    }
+    if (status == DMG_OK) {
+        snprintf(name, sizeof name, "%s/%s/%" PRIu64, session->name, what, ++session->steps);
+        status = dmg_job_join_within(session->channel, &session->session_job, name, job);
+    }
+    return status;
 }
 
 dmg_status dmg_session_step_fail(dmg_session *session, dmg_job *job, dmg_status status)

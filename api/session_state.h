@@ -7,7 +7,8 @@
  *     session_run.c     running an algorithm, reading its values
  *
  * A loaded graph and a run are a job of the pool each: what it has there is freed when all ranks have left it. So a run's arrays go when the next run
- * begins, and a step that fails takes nothing else with it. Every rank counts its steps, which gives their jobs the same fresh names.
+ * begins, and a step that fails takes nothing else with it. Every rank counts its steps, which gives their jobs the same fresh names. They are
+ * within the session's own job, so that who waits for a rank to begin a step hears when that rank is gone.
  */
 #ifndef DMG_API_SESSION_STATE_H
 #define DMG_API_SESSION_STATE_H
@@ -29,7 +30,8 @@ struct dmg_session {
     uint64_t memory_bytes; /**< of each of its nodes */
     dmg_client *client;
     dmg_channel *channel;
-    uint64_t steps; /**< collective calls that were begun */
+    dmg_job session_job; /**< id 0: before the first collective call */
+    uint64_t steps;      /**< collective calls that were begun */
 
     dmg_job graph_job; /**< id 0: there is no graph */
     dmg_graph_store store;

@@ -41,10 +41,11 @@ static dmg_status job_quit(dmg_channel *channel, const dmg_job *job, uint32_t at
     return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
 }
 
-dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job)
+static dmg_status job_join(dmg_channel *channel, uint64_t parent, const char *name, uint32_t rank, uint32_t size,
+                           dmg_job *job)
 {
     memset(job, 0, sizeof *job);
-    dmg_job_join_request request = {.header = dmg_pool_header_make(), .rank = rank, .size = size};
+    dmg_job_join_request request = {.header = dmg_pool_header_make(), .rank = rank, .size = size, .parent = parent};
     dmg_job_join_reply reply;
     dmg_status status = dmg_pool_name_copy(request.name, sizeof request.name, name, "a job");
     if (status == DMG_OK) {
@@ -71,6 +72,16 @@ dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, u
     }
     *job = joined;
     return DMG_OK;
+}
+
+dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job)
+{
+    return job_join(channel, 0, name, rank, size, job);
+}
+
+dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, const char *name, dmg_job *job)
+{
+    return job_join(channel, parent->id, name, parent->rank, parent->size, job);
 }
 
 dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction)

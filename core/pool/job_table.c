@@ -26,6 +26,7 @@ typedef struct job_member {
 
 typedef struct job {
     uint64_t id;
+    uint64_t parent; /* id, or 0 */
     char name[DMG_JOB_NAME_BYTES];
     job_stage stage;
     uint32_t size;
@@ -79,6 +80,16 @@ static job *job_find_name(const dmg_job_table *table, const char *name)
 {
     for (uint32_t index = 0; index < table->count; index++) {
         if (strcmp(table->jobs[index]->name, name) == 0) {
+            return table->jobs[index];
+        }
+    }
+    return NULL;
+}
+
+static job *job_find_id(const dmg_job_table *table, uint64_t id)
+{
+    for (uint32_t index = 0; index < table->count; index++) {
+        if (table->jobs[index]->id == id) {
             return table->jobs[index];
         }
     }
@@ -154,8 +165,7 @@ static void answer_failure(const dmg_job_table *table, const job *failed, uint64
     table->answer(table->context, reply_token, failed->failure, failed->sentence, strlen(failed->sentence));
 }
 
-/* Fail the job, unless it has failed before, and tell everybody who waits. */
-static void job_fail(dmg_job_table *table, job *failed, dmg_status why, const char *sentence)
+static void job_fail_alone(dmg_job_table *table, job *failed, dmg_status why, const char *sentence)
 {
     if (failed->failure == DMG_OK) {
         failed->failure = why;
@@ -173,6 +183,41 @@ static void job_fail(dmg_job_table *table, job *failed, dmg_status why, const ch
             member_go(failed, rank);
         }
         answer_failure(table, failed, member->reply_token);
+    }
+}
+
+/* Fail the job, unless it has failed before, with all jobs that depend on it, and tell everybody who waits. */
+static void job_fail(dmg_job_table *table, job *failed, dmg_status why, const char *sentence)
+{
+    job_fail_alone(table, failed, why, sentence);
+    /* Children come later than their parents. */
+    for (uint32_t index = 0; index < table->count; index++) {
+        job *child = table->jobs[index];
+        const job *parent = child->parent != 0 ? job_find_id(table, child->parent) : NULL;
+        if (parent != NULL && parent->failure != DMG_OK && child->failure == DMG_OK) {
+            job_fail_alone(table, child, parent->failure, parent->sentence);
+        }
+    }
+}
+
+static void job_fail_without(dmg_job_table *table, job *failed, uint32_t rank)
+{
+    char sentence[DMG_POOL_SENTENCE_BYTES];
+    snprintf(sentence, sizeof sentence, "compute node %u has left, and will not join the job \"%s\"", rank,
+             failed->name);
+    job_fail(table, failed, DMG_ERR_CANCELLED, sentence);
+}
+
+/* A child cannot begin when its parent has failed, or has lost a member that the child lacks. */
+static void child_check(dmg_job_table *table, job *child, const job *parent)
+{
+    if (parent->failure != DMG_OK) {
+        job_fail(table, child, parent->failure, parent->sentence);
+    }
+    for (uint32_t rank = 0; rank < parent->size && child->failure == DMG_OK; rank++) {
+        if (parent->members[rank].state == MEMBER_GONE && child->members[rank].state == MEMBER_ABSENT) {
+            job_fail_without(table, child, rank);
+        }
     }
 }
 
@@ -275,16 +320,47 @@ static dmg_status job_arrive(dmg_job_table *table, job *here, uint32_t rank, uin
 dmg_status dmg_job_table_join(dmg_job_table *table, uint64_t client, uint64_t reply_token, const char *name,
                               uint32_t rank, uint32_t size)
 {
+    return dmg_job_table_join_within(table, client, reply_token, 0, name, rank, size);
+}
+
+static dmg_status find_parent(const dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank, uint32_t size,
+                              job **parent)
+{
+    *parent = NULL;
+    dmg_status status = id != 0 ? job_find_member(table, client, id, rank, parent) : DMG_OK;
+    if (status == DMG_OK && *parent != NULL && (*parent)->size != size) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "a job within the job \"%s\" has the same size, %u", (*parent)->name,
+                           (*parent)->size);
+    }
+    return status;
+}
+
+dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t parent_id,
+                                     const char *name, uint32_t rank, uint32_t size)
+{
     if (size == 0 || size > DMG_JOB_SIZE_MAX || rank >= size) {
         return dmg_error(DMG_ERR_ARGUMENT, "rank %u of %u cannot join the job \"%s\": sizes are 1 to %d", rank, size,
                          name, DMG_JOB_SIZE_MAX);
     }
+    job *parent;
+    dmg_status status = find_parent(table, client, parent_id, rank, size, &parent);
+    if (status != DMG_OK) {
+        return status;
+    }
     job *joined = job_find_name(table, name);
     if (joined == NULL) {
-        dmg_status status = job_make(table, name, size, &joined);
+        status = job_make(table, name, size, &joined);
         if (status != DMG_OK) {
             return status;
         }
+        joined->parent = parent_id;
+    }
+    if (joined->parent != parent_id) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u wants to join the job \"%s\" within another job than the others",
+                         rank, name);
+    }
+    if (parent != NULL && joined->stage == STAGE_JOINING) {
+        child_check(table, joined, parent);
     }
     if (joined->failure != DMG_OK) {
         if (rank < joined->size && joined->members[rank].state == MEMBER_ABSENT) {
@@ -376,6 +452,12 @@ dmg_status dmg_job_table_leave(dmg_job_table *table, uint64_t client, uint64_t i
         job_fail(table, here, DMG_ERR_CANCELLED, sentence);
     }
     member_go(here, rank);
+    for (uint32_t index = 0; index < table->count; index++) {
+        job *child = table->jobs[index];
+        if (child->parent == id && child->stage == STAGE_JOINING) {
+            child_check(table, child, here);
+        }
+    }
     job_forget_if_over(table, here);
     return DMG_OK;
 }

@@ -12,6 +12,9 @@
  * instead of waiting for others who gave up; it is forgotten earlier when its place is needed. So the names of jobs should be
  * fresh ones.
  *
+ * A job can have a *parent*, a job of the same ranks. When the parent fails, so does the job; when a member leaves the parent, the job fails
+ * that still waits for this member to join.
+ *
  * Used by the serving thread alone. The table never answers from inside an answer: states are changed first, then tokens are
  * answered.
  */
@@ -45,6 +48,9 @@ uint32_t dmg_job_table_count(const dmg_job_table *table);
 /** `name` has been checked: terminated, not empty. */
 dmg_status dmg_job_table_join(dmg_job_table *table, uint64_t client, uint64_t reply_token, const char *name,
                               uint32_t rank, uint32_t size);
+/** The same for a job that fails when its parent does, in which this member has to be with the same rank and size; 0: no parent. */
+dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t parent,
+                                     const char *name, uint32_t rank, uint32_t size);
 dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t job,
                                uint32_t rank);
 /** `reduction` NULL: this rank adds nothing to it. It is copied. */

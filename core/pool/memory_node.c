@@ -172,7 +172,8 @@ static dmg_status handle_join(dmg_memory_node *node, const dmg_request *request)
     if (status != DMG_OK) {
         return status;
     }
-    return dmg_job_table_join(node->jobs, request->client, request->reply_token, asked->name, asked->rank, asked->size);
+    return dmg_job_table_join_within(node->jobs, request->client, request->reply_token, asked->parent, asked->name,
+                                     asked->rank, asked->size);
 }
 
 static dmg_status handle_ready(dmg_memory_node *node, const dmg_request *request)

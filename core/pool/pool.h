@@ -72,6 +72,12 @@ typedef struct dmg_job {
  */
 dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job);
 /**
+ * Join a job of the same ranks as `parent`, a job that this rank is in. It fails when the parent does: so a rank that waits for others to join
+ * hears when one of them dies (DMG_ERR_PEER) or leaves the parent (DMG_ERR_CANCELLED), although that one had not joined yet. When it fails, the
+ * parent does not. The others join it within the same parent.
+ */
+dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, const char *name, dmg_job *job);
+/**
  * Meet all ranks; `reduction` goes in with this rank's values and comes out reduced over all ranks that gave one. NULL: nothing
  * to reduce. DMG_ERR_PEER when a member died, what dmg_job_abort said when one gave up, DMG_ERR_CANCELLED when one left.
  */

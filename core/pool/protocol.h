@@ -13,7 +13,7 @@
 
 #include <assert.h>
 
-#define DMG_POOL_PROTOCOL_VERSION 1
+#define DMG_POOL_PROTOCOL_VERSION 2
 /** The longest sentence that a member of a job can leave for the others, with its terminating zero. */
 #define DMG_POOL_SENTENCE_BYTES 512
 /** Names of jobs, with the terminating zero. */
@@ -91,6 +91,7 @@ typedef struct dmg_job_join_request {
     char name[DMG_JOB_NAME_BYTES];
     uint32_t rank;
     uint32_t size;
+    uint64_t parent; /**< a job of the same ranks, or 0 */
 } dmg_job_join_request;
 
 typedef struct dmg_job_join_reply {

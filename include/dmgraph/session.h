@@ -101,8 +101,8 @@ typedef struct dmg_session_options {
 DMG_API dmg_status dmg_session_open(const dmg_session_options *options, dmg_session **session);
 
 /**
- * Close a session: its graph, its values and the memory nodes of this process are gone. Ranks that wait for this one, or need its memory
- * nodes, get an error. NULL is allowed.
+ * Close a session: its graph, its values and the memory nodes of this process are gone. What other ranks load or run from then on is DMG_ERR_CANCELLED
+ * for them, and everything is DMG_ERR_PEER when they need this process's memory nodes. NULL is allowed.
  */
 DMG_API void dmg_session_close(dmg_session *session);
 

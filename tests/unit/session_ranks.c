@@ -224,10 +224,13 @@ static dmg_status close_early(struct rank *rank, dmg_session *session)
     uint64_t values[DMG_TEST_SMALL_VERTICES];
     rank->wrong += dmg_session_ids(session, 0, DMG_TEST_SMALL_VERTICES, values) != DMG_OK;
     rank->wrong += values[5] != 60;
+    /* The other is closing, or has closed: this waits for nobody. */
+    rank->wrong += dmg_session_run(session, "cc", NULL, NULL) != DMG_ERR_CANCELLED;
+    rank->wrong += strstr(dmg_error_message(), "left") == NULL;
     return status;
 }
 
-static void the_graph_stays_when_another_rank_has_closed(void)
+static void when_one_rank_closes_the_others_keep_the_graph_and_wait_for_nobody(void)
 {
     dmg_scratch_file file = dmg_file_with(dmg_test_small_graph);
     struct rank ranks[2];
@@ -286,7 +289,7 @@ static const dmg_test tests[] = {
     DMG_TEST(when_one_rank_cannot_load_all_hear_why_and_can_go_on),
     DMG_TEST(ranks_that_load_different_graphs_are_found),
     DMG_TEST(ranks_that_ask_for_different_runs_are_found_and_can_go_on),
-    DMG_TEST(the_graph_stays_when_another_rank_has_closed),
+    DMG_TEST(when_one_rank_closes_the_others_keep_the_graph_and_wait_for_nobody),
     DMG_TEST(a_wrong_token_is_turned_away),
     DMG_TEST(memory_nodes_that_are_gone_are_an_error_of_peers),
     {NULL, NULL},
