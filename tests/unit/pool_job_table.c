@@ -357,6 +357,61 @@ static void random_requests_never_answer_a_token_twice(void)
     table_close();
 }
 
+/* Rank 0 waits for rank 1 in a job within the job of both; its token is 20. Returns the parent. */
+static uint64_t table_wait_within(void)
+{
+    table_open();
+    uint64_t parent = table_start_job("parent", 2);
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 100, 20, parent, "child", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(said.times[20], 0);
+    return parent;
+}
+
+static void who_waits_within_a_job_hears_when_a_member_that_has_not_joined_dies(void)
+{
+    uint64_t parent = table_wait_within();
+    dmg_job_table_client_gone(table, 101, DMG_ERR_PEER);
+    CU_ASSERT_TRUE(was_answered(20, DMG_ERR_PEER, "compute node 1 died"));
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 100, 21, parent, "later", 0, 2), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(21, DMG_ERR_PEER, "compute node 1 died"));
+    table_close();
+}
+
+static void who_waits_within_a_job_hears_when_a_member_that_has_not_joined_leaves(void)
+{
+    uint64_t parent = table_wait_within();
+    CU_ASSERT_EQUAL(dmg_job_table_leave(table, 101, parent, 1), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(20, DMG_ERR_CANCELLED, "compute node 1 has left"));
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 100, 21, parent, "later", 0, 2), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(21, DMG_ERR_CANCELLED, "compute node 1 has left"));
+    table_close();
+}
+
+static void a_job_within_another_fails_alone(void)
+{
+    uint64_t parent = table_wait_within();
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent, "child", 1, 2), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(20, DMG_OK, "") && was_answered(21, DMG_OK, ""));
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 101, said.job, 1, DMG_ERR_IO, "no such file"), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_table_ready(table, 100, 22, said.job, 0), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(22, DMG_ERR_IO, "no such file"));
+    CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 23, parent, 0, 0, NULL), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 101, 24, parent, 1, 0, NULL), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(23, DMG_OK, "") && was_answered(24, DMG_OK, ""));
+    table_close();
+}
+
+static void only_its_members_join_within_a_job_and_with_its_size(void)
+{
+    uint64_t parent = table_wait_within();
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 102, 21, parent, "child", 1, 2), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent + 9, "child", 1, 2), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent, "other", 1, 3), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_job_table_join(table, 101, 21, "child", 1, 2), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(said.times[21], 0);
+    table_close();
+}
+
 int main(int argc, char **argv)
 {
     static const dmg_test job_tests[] = {
@@ -371,6 +426,10 @@ int main(int argc, char **argv)
         DMG_TEST(leaving_early_ends_the_waiting_of_others),
         DMG_TEST(jobs_are_bounded_and_failed_ones_make_room),
         DMG_TEST(random_requests_never_answer_a_token_twice),
+        DMG_TEST(who_waits_within_a_job_hears_when_a_member_that_has_not_joined_dies),
+        DMG_TEST(who_waits_within_a_job_hears_when_a_member_that_has_not_joined_leaves),
+        DMG_TEST(a_job_within_another_fails_alone),
+        DMG_TEST(only_its_members_join_within_a_job_and_with_its_size),
         {NULL, NULL},
     };
     if (dmg_suite_add("jobs", NULL, NULL, job_tests)) {
