@@ -1,12 +1,13 @@
 # Tests that run the program, written in Python's standard library alone. One ctest entry each.
 find_program(DMGRAPH_PYTHON python3)
 
-# dmg_program_test(NAME SCRIPT arguments...)
+# dmg_program_test(NAME SCRIPT arguments...). The longest are started first, so that none is left running alone at the end.
 function(dmg_program_test name script)
   add_test(NAME ${name} COMMAND ${DMGRAPH_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN})
   set_tests_properties(${name} PROPERTIES
     ENVIRONMENT "DMGRAPH_PROGRAM=$<TARGET_FILE:dmgraph>;PYTHONUNBUFFERED=1"
     SKIP_RETURN_CODE 77
+    COST 20
     TIMEOUT 900)
 endfunction()
 
@@ -22,6 +23,7 @@ if(DMGRAPH_PYTHON AND TARGET dmgraph)
   endforeach()
   foreach(kind integers floats)
     dmg_program_test(conformance.expected.${kind} conformance/expected.py ${kind})
+    set_tests_properties(conformance.expected.${kind} PROPERTIES COST 200)
   endforeach()
   foreach(subject graphalytics faulty)
     dmg_program_test(conformance.${subject} conformance/${subject}.py)
