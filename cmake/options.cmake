@@ -22,6 +22,10 @@ endif()
 if(DMGRAPH_MARCH)
   add_compile_options(-march=${DMGRAPH_MARCH})
 endif()
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12.2 at -O3 splits a loop that fills structures from compound literals, and zeroes them after their members were set.
+  add_compile_options(-fno-tree-loop-distribution)
+endif()
 add_compile_definitions(_GNU_SOURCE)
 
 if(DMGRAPH_SANITIZE STREQUAL "address")

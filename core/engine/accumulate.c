@@ -127,10 +127,8 @@ static dmg_status walk_pull(dmg_accumulate_run *run)
 
 static dmg_status walk_push(dmg_accumulate_run *run)
 {
-    const dmg_direct_remote_target target = {DMG_COMBINE_ADD_DOUBLE, &run->partials[0], NULL};
-    for (uint32_t i = 0; i < run->engine->options.threads; i++) {
-        dmg_direct_remote_aim(run->engine->workers[i].remote, &target);
-    }
+    const dmg_update_target target = {DMG_COMBINE_ADD_DOUBLE, &run->partials[0], NULL};
+    dmg_engine_aim(run->engine, run->engine->update_method, &target);
     dmg_retrieval_plan plan = plan_own(run, run->program->push);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     plan.index = dmg_graph_store_index(run->engine->store, false);

@@ -47,7 +47,7 @@ static dmg_status open_worker(dmg_engine *engine, uint32_t index)
         status = dmg_retrieval_create(&setup, worker->channel, index, &worker->retrieval);
     }
     if (status == DMG_OK) {
-        status = dmg_direct_remote_create(engine->client, worker->channel, engine->budget, &worker->remote);
+        status = dmg_update_coordinator_create(engine->client, worker->channel, engine->budget, &worker->remote);
     }
     return status;
 }
@@ -79,7 +79,10 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     engine->last_partition = (uint32_t)((uint64_t)partitions * (job->rank + 1) / job->size);
     engine->first_vertex = store->partition_first[engine->first_partition];
     engine->last_vertex = store->partition_first[engine->last_partition];
-    status = dmg_budget_create(options->cache_bytes, &engine->budget);
+    status = dmg_update_method_choose(client, options->updates, &engine->update_method);
+    if (status == DMG_OK) {
+        status = dmg_budget_create(options->cache_bytes, &engine->budget);
+    }
     if (status == DMG_OK) {
         status = dmg_thread_team_create(options->threads, options->pin_threads, &engine->team);
     }
@@ -109,7 +112,7 @@ void dmg_engine_destroy(dmg_engine *engine)
     }
     dmg_thread_team_destroy(engine->team);
     for (uint32_t i = 0; engine->workers && i < engine->options.threads; i++) {
-        dmg_direct_remote_destroy(engine->workers[i].remote);
+        dmg_update_coordinator_destroy(&engine->workers[i].remote);
         dmg_retrieval_destroy(engine->workers[i].retrieval);
         dmg_channel_close(engine->workers[i].channel);
     }
@@ -175,7 +178,7 @@ static void run_phase(void *context, uint32_t index)
     dmg_worker *worker = &phase->engine->workers[index];
     dmg_status status = dmg_retrieval_run(worker->retrieval, phase->plan, &phase->engine->chunks);
     if (status == DMG_OK) {
-        status = dmg_direct_remote_flush(worker->remote);
+        status = dmg_update_coordinator_flush(&worker->remote);
     }
     keep_error(worker, status);
 }
@@ -207,16 +210,13 @@ dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
 
 /* ---- arrays ---- */
 
-dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element_bytes, dmg_range_array *array)
+/* Rank 0 has made the array, or failed to; all ranks get its descriptor. */
+static dmg_status share_array(dmg_engine *engine, dmg_status status, dmg_range_array *array)
 {
     char name[DMG_CATALOG_NAME_BYTES];
     snprintf(name, sizeof name, "job/%016llx/array/%u", (unsigned long long)engine->job->id, engine->arrays_shared++);
-    dmg_status status = DMG_OK;
-    if (engine->job->rank == 0) {
-        status = dmg_range_array_allocate(engine->channel, engine->job->id, count, element_bytes, array);
-        if (status == DMG_OK) {
-            status = dmg_catalog_put(engine->channel, engine->job->id, name, array, sizeof *array);
-        }
+    if (status == DMG_OK && engine->job->rank == 0) {
+        status = dmg_catalog_put(engine->channel, engine->job->id, name, array, sizeof *array);
     }
     if (status == DMG_OK) {
         status = dmg_engine_barrier(engine, NULL);
@@ -230,6 +230,31 @@ dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element
         }
     }
     return status;
+}
+
+dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element_bytes, dmg_range_array *array)
+{
+    dmg_status status = DMG_OK;
+    if (engine->job->rank == 0) {
+        status = dmg_range_array_allocate(engine->channel, engine->job->id, count, element_bytes, array);
+    }
+    return share_array(engine, status, array);
+}
+
+dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, dmg_range_array *array)
+{
+    dmg_status status = DMG_OK;
+    if (engine->job->rank == 0) {
+        status = dmg_range_array_allocate_beside(engine->channel, engine->job->id, beside, 64, 8, array);
+    }
+    return share_array(engine, status, array);
+}
+
+void dmg_engine_aim(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target)
+{
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        dmg_update_coordinator_aim(&engine->workers[i].remote, method, target);
+    }
 }
 
 /* ---- counting ---- */
@@ -262,7 +287,7 @@ static uint64_t count_remote_updates(const dmg_engine *engine)
 {
     uint64_t updates = 0;
     for (uint32_t i = 0; i < engine->options.threads; i++) {
-        updates += dmg_direct_remote_count(engine->workers[i].remote)->updates;
+        updates += dmg_update_coordinator_count(&engine->workers[i].remote).updates;
     }
     return updates;
 }

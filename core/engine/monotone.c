@@ -51,12 +51,14 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, u
     plan->streams[plan->stream_count++] = (dmg_stream){array, vertices_an_element, mode};
 }
 
-static void aim(dmg_monotone_run *run)
+static void aim(dmg_monotone_run *run, dmg_density density)
 {
-    const dmg_direct_remote_target target = {run->program->combine, &run->values, next_activation(run)};
-    for (uint32_t i = 0; i < run->engine->options.threads; i++) {
-        dmg_direct_remote_aim(run->engine->workers[i].remote, &target);
-    }
+    dmg_engine *engine = run->engine;
+    const dmg_update_target target = {run->program->combine, &run->values, next_activation(run)};
+    /* Few updates are direct ones (DMG, section 4.3.2), unless a direct one is a message to the memory node anyway. */
+    bool is_direct = density == DMG_DENSITY_SPARSE && engine->options.updates == DMG_UPDATE_AUTO &&
+                     dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
+    dmg_engine_aim(engine, is_direct ? DMG_UPDATE_DIRECT : engine->update_method, &target);
 }
 
 /* ---- shared by the specialised loops ---- */
@@ -152,7 +154,7 @@ static uint64_t count_activated(const dmg_engine *engine)
 {
     uint64_t activated = 0;
     for (uint32_t i = 0; i < engine->options.threads; i++) {
-        activated += dmg_direct_remote_count(engine->workers[i].remote)->activated;
+        activated += dmg_update_coordinator_count(&engine->workers[i].remote).activated;
     }
     return activated;
 }
@@ -332,10 +334,9 @@ static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
 {
     dmg_engine *engine = run->engine;
     uint64_t vertices = engine->store->vertex_count;
-    uint64_t words = (vertices + 63) / 64;
     dmg_status status = dmg_engine_array(engine, vertices, dmg_combine_bytes(run->program->combine), &run->values);
     for (uint32_t i = 0; i < 2 && status == DMG_OK; i++) {
-        status = dmg_engine_array(engine, words, 8, &run->activation[i]);
+        status = dmg_engine_bitmap(engine, &run->values, &run->activation[i]);
     }
     if (status != DMG_OK) {
         return status;
@@ -355,7 +356,7 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     dmg_iteration row = {.active_vertices = size->vertices, .density = choose_density(run, size)};
     row.direction = row.density == DMG_DENSITY_DENSE ? choose_direction(run, size, *walked) : DMG_DIRECTION_PUSH;
     *walked += size->arcs;
-    aim(run);
+    aim(run, row.density);
     dmg_status status =
         row.density == DMG_DENSITY_DENSE ? iterate_dense(run, row.direction, size) : iterate_sparse(run, size);
     if (status != DMG_OK) {

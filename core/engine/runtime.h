@@ -7,20 +7,20 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/retrieval.h"
-#include "core/update/direct_remote.h"
+#include "core/update/coordinator.h"
 #include "core/work/thread_team.h"
 
 /** One worker: what it uses, and what it counted in the current phase. */
 typedef struct dmg_worker {
     _Alignas(64) dmg_channel *channel;
     dmg_retrieval *retrieval;
-    dmg_direct_remote *remote;
-    uint64_t arcs;            /**< walked */
-    uint64_t updates_local;   /**< tried on the cached partition */
-    uint64_t active_vertices; /**< found active for the next iteration */
-    uint64_t active_arcs;     /**< of these */
-    double real;              /**< what an accumulating program's vertices share */
-    uint64_t fixed;           /**< how much its values changed, in fixed point */
+    dmg_update_coordinator remote; /**< updates that leave the partition */
+    uint64_t arcs;                 /**< walked */
+    uint64_t updates_local;        /**< tried on the cached partition */
+    uint64_t active_vertices;      /**< found active for the next iteration */
+    uint64_t active_arcs;          /**< of these */
+    double real;                   /**< what an accumulating program's vertices share */
+    uint64_t fixed;                /**< how much its values changed, in fixed point */
     dmg_status status;
     char sentence[512]; /**< the error context, carried from the worker's thread */
 } dmg_worker;
@@ -39,7 +39,8 @@ struct dmg_engine {
     uint32_t last_partition;
     uint64_t first_vertex;
     uint64_t last_vertex;
-    uint32_t arrays_shared; /**< names the next one */
+    dmg_update_method update_method; /**< of dense iterations: not AUTO */
+    uint32_t arrays_shared;          /**< names the next one */
     dmg_iteration *iterations;
     uint32_t iteration_count;
     uint32_t iterations_kept;
@@ -53,8 +54,14 @@ dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, 
 /** Meet all ranks. Fails with DMG_ERR_PEER too when a memory node died, although nothing was sent to it. */
 dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction);
 
-/** An array of the run, one element a vertex or a word of 64: rank 0 allocates it, all ranks get it. Zeroed. */
+/** An array of the run, one element a vertex: rank 0 allocates it, all ranks get it. Zeroed. */
 dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element_bytes, dmg_range_array *array);
+
+/** An array of words of 64 vertices beside one of the run's arrays; otherwise the same. */
+dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, dmg_range_array *array);
+
+/** Direct all workers' updates in the following phases. */
+void dmg_engine_aim(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target);
 
 /** Zero what the workers counted. */
 void dmg_engine_reset_counts(dmg_engine *engine);

@@ -1,6 +1,7 @@
 #include "core/pool/memory_node.h"
 
 #include "core/base/error.h"
+#include "core/pool/apply_updates.h"
 #include "core/pool/catalog.h"
 #include "core/pool/job_table.h"
 #include "core/pool/protocol.h"
@@ -105,6 +106,15 @@ static dmg_status handle_detach(dmg_memory_node *node, const dmg_request *reques
     const dmg_pool_tenant_request *asked = request->payload;
     dmg_status status = dmg_tenancy_detach(node->tenancy, asked->job, request->client);
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status handle_update(dmg_memory_node *node, const dmg_request *request)
+{
+    uint64_t bytes;
+    void *segment = dmg_server_segment(node->server, &bytes);
+    dmg_pool_update_reply reply;
+    dmg_status status = dmg_apply_updates(segment, bytes, request->payload, request->bytes, &reply);
+    return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
 }
 
 static void release_job(void *context, uint64_t job)
@@ -231,6 +241,8 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_POOL_USAGE - DMG_POOL_ALLOCATE] = {handle_usage, EXACTLY(dmg_pool_header), false},
     [DMG_POOL_ATTACH - DMG_POOL_ALLOCATE] = {handle_attach, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_DETACH - DMG_POOL_ALLOCATE] = {handle_detach, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_UPDATE -
+        DMG_POOL_ALLOCATE] = {handle_update, sizeof(dmg_pool_update_request), DMG_MESSAGE_BYTES_MAX, false},
     [DMG_CATALOG_PUT - DMG_POOL_ALLOCATE] = {handle_catalog_put, sizeof(dmg_catalog_put_request),
                                              sizeof(dmg_catalog_put_request) + DMG_CATALOG_VALUE_BYTES, true},
     [DMG_CATALOG_GET - DMG_POOL_ALLOCATE] = {handle_catalog_get, EXACTLY(dmg_catalog_name_request), true},

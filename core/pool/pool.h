@@ -24,6 +24,12 @@ dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocat
 /** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX nodes are used. */
 dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
                                     dmg_range_array *array);
+/**
+ * Allocate an array with one element for every `elements_each` of another: node borders lie at the same places. `elements_each` divides 64. For
+ * the words of a bitmap beside the attributes that it is about.
+ */
+dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, const dmg_range_array *other,
+                                           uint32_t elements_each, uint32_t element_bytes, dmg_range_array *array);
 dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array);
 
 /* ---- catalog: names to small descriptors, kept by node 0 ---- */

@@ -19,7 +19,7 @@
 /** Names of jobs, with the terminating zero. */
 #define DMG_JOB_NAME_BYTES 64
 
-/** Message types. The first four are for every memory node, as are attach and detach; the others are for node 0. */
+/** Message types. Those of the pool are for every memory node, those of the catalog and of jobs for node 0. */
 enum {
     DMG_POOL_ALLOCATE = DMG_MESSAGE_TYPE_FIRST, /**< dmg_pool_allocate_request -> dmg_pool_allocate_reply */
     DMG_POOL_ZERO,                              /**< dmg_pool_extent_request -> dmg_pool_zero_reply */
@@ -27,6 +27,7 @@ enum {
     DMG_POOL_USAGE,                             /**< dmg_pool_header -> dmg_pool_usage_reply */
     DMG_POOL_ATTACH,                            /**< dmg_pool_tenant_request */
     DMG_POOL_DETACH,                            /**< dmg_pool_tenant_request */
+    DMG_POOL_UPDATE,                            /**< dmg_pool_update_request and updates -> dmg_pool_update_reply */
     DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
     DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
     DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */
@@ -73,6 +74,24 @@ typedef struct dmg_pool_tenant_request {
     dmg_pool_header header;
     uint64_t job;
 } dmg_pool_tenant_request;
+
+/**
+ * Updates that the memory node applies to attributes of its own (ValRD; DMG, section 4.3.1). Behind the request come `count` updates: the attribute's
+ * index in four bytes, then the value in as many as the attribute has.
+ */
+typedef struct dmg_pool_update_request {
+    dmg_pool_header header;
+    uint32_t combine; /**< a dmg_combine */
+    uint32_t count;
+    uint64_t attributes; /**< offset of attribute 0, a multiple of 64 */
+    uint64_t
+        activation; /**< offset of the bitmap word of attributes 0 to 63, a multiple of 8; 0: nothing is activated */
+} dmg_pool_update_request;
+
+typedef struct dmg_pool_update_reply {
+    uint64_t applied;   /**< attributes that changed */
+    uint64_t activated; /**< bits that were clear before */
+} dmg_pool_update_reply;
 
 typedef struct dmg_catalog_put_request {
     dmg_pool_header header;

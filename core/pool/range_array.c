@@ -10,20 +10,16 @@
 /* Ranges begin at multiples of so many elements: a bitmap's words, and an attribute's cache lines, are never split. */
 #define RANGE_ELEMENTS 64
 
-dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
-                                    dmg_range_array *array)
+/* Allocate `count` elements, `per_node` on each node. */
+static dmg_status allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint64_t per_node,
+                           uint32_t element_bytes, uint32_t node_count, dmg_range_array *array)
 {
     memset(array, 0, sizeof *array);
+    uint64_t bytes_per_node;
     if (element_bytes == 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "an array of elements of 0 bytes was asked for");
     }
-    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
-    node_count = node_count < DMG_RANGE_ARRAY_NODES_MAX ? node_count : DMG_RANGE_ARRAY_NODES_MAX;
-    uint64_t per_node = count / node_count + (count % node_count != 0);
-    uint64_t bytes_per_node;
-    per_node = per_node == 0 ? 1 : per_node;
-    if (!dmg_checked_round_up(per_node, RANGE_ELEMENTS, &per_node) ||
-        !dmg_checked_multiply(per_node, element_bytes, &bytes_per_node) || bytes_per_node > DMG_ADDRESS_OFFSET_MASK) {
+    if (!dmg_checked_multiply(per_node, element_bytes, &bytes_per_node) || bytes_per_node > DMG_ADDRESS_OFFSET_MASK) {
         return dmg_error(DMG_ERR_LIMIT, "an array of %llu elements of %u bytes fits into no pool",
                          (unsigned long long)count, element_bytes);
     }
@@ -42,6 +38,30 @@ dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t
     }
     *array = made;
     return DMG_OK;
+}
+
+dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
+                                    dmg_range_array *array)
+{
+    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
+    node_count = node_count < DMG_RANGE_ARRAY_NODES_MAX ? node_count : DMG_RANGE_ARRAY_NODES_MAX;
+    uint64_t per_node = count / node_count + (count % node_count != 0);
+    per_node = per_node == 0 ? 1 : per_node;
+    if (!dmg_checked_round_up(per_node, RANGE_ELEMENTS, &per_node)) {
+        return dmg_error(DMG_ERR_LIMIT, "an array of %llu elements fits into no pool", (unsigned long long)count);
+    }
+    return allocate(channel, job, count, per_node, element_bytes, node_count, array);
+}
+
+dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, const dmg_range_array *other,
+                                           uint32_t elements_each, uint32_t element_bytes, dmg_range_array *array)
+{
+    if (elements_each == 0 || RANGE_ELEMENTS % elements_each != 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "an array beside another with an element for each %u was asked for",
+                         elements_each);
+    }
+    uint64_t count = other->count / elements_each + (other->count % elements_each != 0);
+    return allocate(channel, job, count, other->per_node / elements_each, element_bytes, other->node_count, array);
 }
 
 dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array)

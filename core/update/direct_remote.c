@@ -28,8 +28,8 @@ struct dmg_direct_remote {
     dmg_client *client;
     dmg_channel *channel;
     dmg_budget *budget;
-    dmg_direct_remote_target target;
-    dmg_direct_remote_counters counters;
+    dmg_update_target target;
+    dmg_update_counters counters;
     bool in_place;
     bool attributes_are_halves;
     dmg_status status;
@@ -64,13 +64,13 @@ void dmg_direct_remote_destroy(dmg_direct_remote *queue)
     }
 }
 
-void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_direct_remote_target *target)
+void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *target)
 {
     queue->target = *target;
     queue->attributes_are_halves = dmg_combine_bytes(target->combine) == 4;
 }
 
-const dmg_direct_remote_counters *dmg_direct_remote_count(const dmg_direct_remote *queue)
+const dmg_update_counters *dmg_direct_remote_count(const dmg_direct_remote *queue)
 {
     return &queue->counters;
 }

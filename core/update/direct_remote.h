@@ -14,22 +14,9 @@
 
 #include "core/base/budget.h"
 #include "core/pool/pool.h"
-#include "core/update/combine.h"
+#include "core/update/target.h"
 
 typedef struct dmg_direct_remote dmg_direct_remote;
-
-typedef struct dmg_direct_remote_target {
-    dmg_combine combine;
-    const dmg_range_array *attributes;
-    const dmg_range_array *activation; /**< of words of 64 vertices; NULL: updates activate nothing */
-} dmg_direct_remote_target;
-
-typedef struct dmg_direct_remote_counters {
-    uint64_t updates;    /**< given to dmg_direct_remote_update */
-    uint64_t applied;    /**< that changed an attribute (of several to one word in a queue, one is counted) */
-    uint64_t lost_swaps; /**< compare-and-swaps that had to be repeated */
-    uint64_t activated;  /**< bits that were clear before */
-} dmg_direct_remote_counters;
 
 /** The queue of one worker. `client` tells whether updates can be done in place. */
 dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
@@ -38,7 +25,7 @@ dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dm
 void dmg_direct_remote_destroy(dmg_direct_remote *queue);
 
 /** Direct the following updates; the queue must be empty. The arrays must stay until the next call or the end. */
-void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_direct_remote_target *target);
+void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *target);
 
 /**
  * Update the attribute of a vertex. `update` is the value, in the low bytes, or a double's bits. Flushes when the queue is full; an error is
@@ -48,6 +35,6 @@ void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_
 /** Carry out everything that is queued. Returns the first error since the last flush. */
 dmg_status dmg_direct_remote_flush(dmg_direct_remote *queue);
 
-const dmg_direct_remote_counters *dmg_direct_remote_count(const dmg_direct_remote *queue);
+const dmg_update_counters *dmg_direct_remote_count(const dmg_direct_remote *queue);
 
 #endif

@@ -230,7 +230,7 @@ static void every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes(v
 static void every_direction_and_density_gives_the_same_answer(void)
 {
     dmg_graph graph;
-    make_graph(1500, true, DMG_WEIGHT_INT32, &graph);
+    make_graph(700, true, DMG_WEIGHT_INT32, &graph);
     for (int direction = DMG_DIRECTION_AUTO; direction <= DMG_DIRECTION_PULL; direction++) {
         for (int density = DMG_DENSITY_AUTO; density <= DMG_DENSITY_SPARSE; density++) {
             const struct setting setting = {
@@ -240,6 +240,34 @@ static void every_direction_and_density_gives_the_same_answer(void)
             expect_all_algorithms(&setting, &graph);
         }
     }
+    dmg_graph_close(&graph);
+}
+
+static void every_way_of_updating_gives_the_same_answer(void)
+{
+    dmg_graph graph;
+    make_graph(1500, true, DMG_WEIGHT_NONE, &graph);
+    for (int updates = DMG_UPDATE_DIRECT; updates <= DMG_UPDATE_BY_VALUE; updates++) {
+        const struct setting setting = {
+            .nodes = 2,
+            .ranks = 3,
+            .engine = {.threads = 1, .direction = DMG_DIRECTION_PUSH, .updates = (dmg_update_method)updates}};
+        expect_all_algorithms(&setting, &graph);
+    }
+    dmg_graph_close(&graph);
+}
+
+static void what_vertices_give_may_be_cached_in_double_precision(void)
+{
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    make_graph(4096, true, DMG_WEIGHT_NONE, &graph);
+    struct setting setting = {.nodes = 1, .ranks = 1, .engine = {.threads = 2, .precision = DMG_PRECISION_DOUBLE}};
+    expect_serial_answer(&setting, &graph, dmg_algorithm_find("pagerank"), ranks);
+    CU_ASSERT_EQUAL(ranks[0].cache_peak_bytes, graph.vertex_count * 8);
+    setting.engine.precision = DMG_PRECISION_SINGLE;
+    expect_serial_answer(&setting, &graph, dmg_algorithm_find("pagerank"), ranks);
+    CU_ASSERT_EQUAL(ranks[0].cache_peak_bytes, graph.vertex_count * 4);
     dmg_graph_close(&graph);
 }
 
@@ -314,6 +342,8 @@ static void a_cache_budget_that_is_too_small_is_an_error_that_says_so(void)
 static const dmg_test tests[] = {
     DMG_TEST(every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes),
     DMG_TEST(every_direction_and_density_gives_the_same_answer),
+    DMG_TEST(every_way_of_updating_gives_the_same_answer),
+    DMG_TEST(what_vertices_give_may_be_cached_in_double_precision),
     DMG_TEST(float_weights_and_several_partitions_a_compute_node_work),
     DMG_TEST(graphs_of_no_and_of_few_vertices_work),
     DMG_TEST(lists_larger_than_the_buffers_are_walked_whole),

@@ -5,6 +5,7 @@
 #include "pool_members.h"
 
 #include "core/base/error.h"
+#include "core/pool/combine.h"
 #include "core/pool/protocol.h"
 
 #include <stdio.h>
@@ -349,11 +350,11 @@ static dmg_status send_raw(uint16_t node, uint32_t type, const void *payload, si
 
 /* The right size of each request, from DMG_POOL_ALLOCATE on. */
 static const size_t request_bytes[] = {
-    sizeof(dmg_pool_allocate_request), sizeof(dmg_pool_extent_request),  sizeof(dmg_pool_extent_request),
-    sizeof(dmg_pool_header),           sizeof(dmg_pool_tenant_request),  sizeof(dmg_pool_tenant_request),
-    sizeof(dmg_catalog_put_request),   sizeof(dmg_catalog_name_request), sizeof(dmg_catalog_name_request),
-    sizeof(dmg_job_join_request),      sizeof(dmg_job_member_request),   sizeof(dmg_job_barrier_request),
-    sizeof(dmg_job_abort_request),     sizeof(dmg_job_member_request),
+    sizeof(dmg_pool_allocate_request), sizeof(dmg_pool_extent_request), sizeof(dmg_pool_extent_request),
+    sizeof(dmg_pool_header),           sizeof(dmg_pool_tenant_request), sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_update_request),   sizeof(dmg_catalog_put_request), sizeof(dmg_catalog_name_request),
+    sizeof(dmg_catalog_name_request),  sizeof(dmg_job_join_request),    sizeof(dmg_job_member_request),
+    sizeof(dmg_job_barrier_request),   sizeof(dmg_job_abort_request),   sizeof(dmg_job_member_request),
 };
 static_assert(sizeof request_bytes / sizeof request_bytes[0] == DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALLOCATE,
               "every message type has a size here");
@@ -438,6 +439,55 @@ static void bad_values_are_answered_with_an_error(void)
     stop();
 }
 
+/* One update, whose request is changed field by field. */
+typedef struct one_update {
+    dmg_pool_update_request request;
+    uint32_t index;
+    uint32_t value[2];
+} one_update;
+
+static void updates_that_lead_out_of_the_segment_are_refused(void)
+{
+    start(1, 2 * MIB);
+    dmg_address address;
+    CU_ASSERT_EQUAL_FATAL(dmg_pool_allocate(channel, 0, 0, 4096, &address), DMG_OK);
+    uint64_t offset = dmg_address_offset(address);
+    const size_t bytes = sizeof(dmg_pool_update_request) + 12;
+    one_update good = {.request = {.header = dmg_pool_header_make(),
+                                   .combine = DMG_COMBINE_ADD_DOUBLE,
+                                   .count = 1,
+                                   .attributes = offset,
+                                   .activation = offset + 2048},
+                       .index = 7};
+    memcpy(good.value, &(double){2.5}, 8);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &good, bytes), DMG_OK);
+    double value;
+    uint64_t bits;
+    CU_ASSERT_EQUAL(dmg_read(channel, address + 7 * 8, &value, 8), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_read(channel, address + 2048, &bits, 8), DMG_OK);
+    CU_ASSERT_EQUAL(value, 2.5);
+    CU_ASSERT_EQUAL(bits, 1 << 7);
+    one_update bad = good;
+    bad.index = UINT32_MAX;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &bad, bytes), DMG_ERR_PROTOCOL);
+    CU_ASSERT_TRUE(message_has("out of the segment"));
+    bad = good;
+    bad.request.attributes = UINT64_MAX - 63;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &bad, bytes), DMG_ERR_PROTOCOL);
+    bad.request.attributes = offset + 8;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &bad, bytes), DMG_ERR_PROTOCOL);
+    bad = good;
+    bad.request.activation = UINT64_MAX - 7;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &bad, bytes), DMG_ERR_PROTOCOL);
+    bad = good;
+    bad.request.combine = 99;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &bad, bytes), DMG_ERR_PROTOCOL);
+    bad = good;
+    bad.request.count = UINT32_MAX;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_UPDATE, &bad, bytes), DMG_ERR_PROTOCOL);
+    stop();
+}
+
 static void random_requests_do_no_harm(void)
 {
     uint64_t state = dmg_test_seed();
@@ -489,6 +539,7 @@ int main(int argc, char **argv)
         DMG_TEST(a_range_array_that_does_not_fit_leaves_nothing),
         DMG_TEST(requests_of_wrong_size_or_version_are_answered_with_an_error),
         DMG_TEST(bad_values_are_answered_with_an_error),
+        DMG_TEST(updates_that_lead_out_of_the_segment_are_refused),
         DMG_TEST(random_requests_do_no_harm),
         {NULL, NULL},
     };

@@ -1,9 +1,10 @@
 /*
- * Direct remote updates: none is lost and none applied twice, whoever updates the same words at the same time.
+ * Updates that leave a compute node: none is lost and none applied twice, whoever updates the same words at the same time, and whichever way
+ * they go.
  */
 #include "suite.h"
 
-#include "core/update/direct_remote.h"
+#include "core/update/coordinator.h"
 #include "pool_fixture.h"
 #include "random_graph.h"
 
@@ -20,13 +21,17 @@
 static const char *transport;
 static unsigned long long seed;
 
+/* Updaters take turns: all ways at once work on the same words. */
+static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_BY_VALUE};
+
 struct updater {
     const dmg_test_pool *pool;
-    dmg_direct_remote_target target;
+    dmg_update_target target;
+    dmg_update_method method;
     uint64_t seed;
     uint32_t (*vertex_of)(dmg_random *random);
     uint64_t (*value_of)(dmg_random *random);
-    dmg_direct_remote_counters counters;
+    dmg_update_counters counters;
     dmg_status status;
 };
 
@@ -36,24 +41,24 @@ static void *updater_main(void *argument)
     dmg_random random = {updater->seed};
     dmg_budget *budget = NULL;
     dmg_channel *channel = NULL;
-    dmg_direct_remote *queue = NULL;
+    dmg_update_coordinator coordinator = {0};
     updater->status = dmg_budget_create(0, &budget);
     if (updater->status == DMG_OK) {
         updater->status = dmg_channel_open(updater->pool->client, &channel);
     }
     if (updater->status == DMG_OK) {
-        updater->status = dmg_direct_remote_create(updater->pool->client, channel, budget, &queue);
+        updater->status = dmg_update_coordinator_create(updater->pool->client, channel, budget, &coordinator);
     }
     if (updater->status == DMG_OK) {
-        dmg_direct_remote_aim(queue, &updater->target);
+        dmg_update_coordinator_aim(&coordinator, updater->method, &updater->target);
         for (uint32_t i = 0; i < UPDATES; i++) {
             uint32_t vertex = updater->vertex_of(&random);
-            dmg_direct_remote_update(queue, vertex, updater->value_of(&random));
+            dmg_update_coordinator_update(&coordinator, vertex, updater->value_of(&random));
         }
-        updater->status = dmg_direct_remote_flush(queue);
-        updater->counters = *dmg_direct_remote_count(queue);
+        updater->status = dmg_update_coordinator_flush(&coordinator);
+        updater->counters = dmg_update_coordinator_count(&coordinator);
     }
-    dmg_direct_remote_destroy(queue);
+    dmg_update_coordinator_destroy(&coordinator);
     dmg_channel_close(channel);
     dmg_budget_destroy(budget);
     return NULL;
@@ -83,7 +88,8 @@ struct arrays {
 static void make_arrays(dmg_channel *channel, uint32_t bytes, int fill, struct arrays *arrays)
 {
     CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(channel, 0, VERTICES, bytes, &arrays->attributes), DMG_OK);
-    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(channel, 0, (VERTICES + 63) / 64, 8, &arrays->activation), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate_beside(channel, 0, &arrays->attributes, 64, 8, &arrays->activation),
+                          DMG_OK);
     uint8_t start[VERTICES * 8];
     memset(start, fill, sizeof start);
     dmg_completion completion = {0};
@@ -101,7 +107,7 @@ static void read_array(dmg_channel *channel, const dmg_range_array *array, void 
 /* Run all updaters side by side, then the same updates here: `apply` keeps the expected attributes. */
 static void update_side_by_side(dmg_combine combine, int fill, uint64_t (*value_of)(dmg_random *random),
                                 void (*apply)(void *expected, uint32_t vertex, uint64_t value), void *expected,
-                                void *attributes, uint64_t *activation, dmg_direct_remote_counters *counters)
+                                void *attributes, uint64_t *activation, dmg_update_counters *counters)
 {
     dmg_test_pool pool = {0};
     dmg_channel *channel;
@@ -115,6 +121,7 @@ static void update_side_by_side(dmg_combine combine, int fill, uint64_t (*value_
         updaters[i] = (struct updater){
             .pool = &pool,
             .target = {combine, &arrays.attributes, combine == DMG_COMBINE_ADD_DOUBLE ? NULL : &arrays.activation},
+            .method = methods[i % 2],
             .seed = seed + i,
             .vertex_of = any_vertex,
             .value_of = value_of};
@@ -173,7 +180,7 @@ static void minima_of_4_bytes_lose_no_update_and_leave_their_neighbour_alone(voi
     uint32_t expected[VERTICES], attributes[VERTICES];
     uint64_t activation[(VERTICES + 63) / 64];
     bool is_updated[VERTICES];
-    dmg_direct_remote_counters counters;
+    dmg_update_counters counters;
     memset(expected, 0xff, sizeof expected);
     update_side_by_side(DMG_COMBINE_MIN_UINT32, 0xff, any_value, minimum_32, expected, attributes, activation,
                         &counters);
@@ -190,7 +197,7 @@ static void minima_of_8_bytes_lose_no_update(void)
     uint64_t expected[VERTICES], attributes[VERTICES];
     uint64_t activation[(VERTICES + 63) / 64];
     bool is_updated[VERTICES];
-    dmg_direct_remote_counters counters;
+    dmg_update_counters counters;
     memset(expected, 0xff, sizeof expected);
     update_side_by_side(DMG_COMBINE_MIN_UINT64, 0xff, any_value, minimum_64, expected, attributes, activation,
                         &counters);
@@ -205,7 +212,7 @@ static void sums_count_every_update_once(void)
 {
     double expected[VERTICES] = {0}, attributes[VERTICES];
     uint64_t activation[(VERTICES + 63) / 64];
-    dmg_direct_remote_counters counters;
+    dmg_update_counters counters;
     update_side_by_side(DMG_COMBINE_ADD_DOUBLE, 0, small_integer_as_double, add_double, expected, attributes,
                         activation, &counters);
     CU_ASSERT_EQUAL(memcmp(expected, attributes, sizeof expected), 0);
@@ -225,7 +232,7 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
     make_arrays(channel, 8, 0xff, &arrays);
     CU_ASSERT_EQUAL_FATAL(dmg_direct_remote_create(pool.client, channel, budget, &queue), DMG_OK);
-    const dmg_direct_remote_target target = {DMG_COMBINE_MIN_UINT64, &arrays.attributes, &arrays.activation};
+    const dmg_update_target target = {DMG_COMBINE_MIN_UINT64, &arrays.attributes, &arrays.activation};
     dmg_direct_remote_aim(queue, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 30; i++) {
@@ -244,11 +251,47 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     dmg_test_pool_stop(&pool);
 }
 
+/* A thousand updates to one memory node by value: two messages, and no other operation. */
+static void updates_by_value_are_a_message_for_hundreds(void)
+{
+    dmg_test_pool pool = {0};
+    dmg_channel *channel;
+    dmg_budget *budget;
+    dmg_update_coordinator coordinator = {0};
+    struct arrays arrays;
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
+    make_arrays(channel, 8, 0xff, &arrays);
+    CU_ASSERT_EQUAL_FATAL(dmg_update_coordinator_create(pool.client, channel, budget, &coordinator), DMG_OK);
+    const dmg_update_target target = {DMG_COMBINE_MIN_UINT64, &arrays.attributes, &arrays.activation};
+    dmg_update_coordinator_aim(&coordinator, DMG_UPDATE_BY_VALUE, &target);
+    const dmg_counters before = *dmg_channel_counters(channel);
+    for (uint32_t i = 0; i < 1000; i++) {
+        dmg_update_coordinator_update(&coordinator, i % VERTICES, 5000 - i);
+    }
+    CU_ASSERT_EQUAL(dmg_update_coordinator_flush(&coordinator), DMG_OK);
+    const dmg_counters *after = dmg_channel_counters(channel);
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        uint64_t expected = kind == DMG_OPERATION_MESSAGE ? 2 : 0;
+        CU_ASSERT_EQUAL(after->operations[kind] - before.operations[kind], expected);
+    }
+    dmg_update_counters counters = dmg_update_coordinator_count(&coordinator);
+    CU_ASSERT_EQUAL(counters.updates, 1000);
+    CU_ASSERT_EQUAL(counters.applied, 1000);
+    CU_ASSERT_EQUAL(counters.activated, VERTICES);
+    dmg_update_coordinator_destroy(&coordinator);
+    dmg_channel_close(channel);
+    dmg_budget_destroy(budget);
+    dmg_test_pool_stop(&pool);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(minima_of_4_bytes_lose_no_update_and_leave_their_neighbour_alone),
     DMG_TEST(minima_of_8_bytes_lose_no_update),
     DMG_TEST(sums_count_every_update_once),
     DMG_TEST(updates_to_one_word_are_one_read_and_one_swap),
+    DMG_TEST(updates_by_value_are_a_message_for_hundreds),
     {NULL, NULL},
 };
 

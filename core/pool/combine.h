@@ -5,8 +5,8 @@
  * An attribute has 4 or 8 bytes. Remote memory is updated by 8-byte words alone, since RDMA hardware offers no more: an
  * attribute of 4 bytes is changed through the aligned word that holds it.
  */
-#ifndef DMG_CORE_UPDATE_COMBINE_H
-#define DMG_CORE_UPDATE_COMBINE_H
+#ifndef DMG_CORE_POOL_COMBINE_H
+#define DMG_CORE_POOL_COMBINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,85 @@
+#include "core/pool/apply_updates.h"
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "core/pool/combine.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* True when the attribute fell or grew, which a repeated update does not do. */
+static bool update_word(_Atomic uint64_t *word, dmg_combine combine, bool half, uint64_t value)
+{
+    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+    for (;;) {
+        uint64_t desired = dmg_combine_word(combine, seen, half, value);
+        if (desired == seen) {
+            return false;
+        }
+        if (atomic_compare_exchange_weak_explicit(word, &seen, desired, memory_order_relaxed, memory_order_relaxed)) {
+            return true;
+        }
+    }
+}
+
+static bool set_bit(_Atomic uint64_t *word, uint32_t index)
+{
+    uint64_t bit = UINT64_C(1) << (index % 64);
+    return (atomic_load_explicit(word, memory_order_relaxed) & bit) == 0 &&
+           (atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit) == 0;
+}
+
+static dmg_status check(const dmg_pool_update_request *request, size_t request_bytes)
+{
+    if (request->combine > DMG_COMBINE_ADD_DOUBLE) {
+        return dmg_error(DMG_ERR_PROTOCOL, "updates that combine in way %u are unknown here", request->combine);
+    }
+    uint64_t update_bytes = 4 + dmg_combine_bytes((dmg_combine)request->combine);
+    if (request_bytes - sizeof *request != request->count * update_bytes) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a message of %u updates of %llu bytes has %zu bytes of them",
+                         request->count, (unsigned long long)update_bytes, request_bytes - sizeof *request);
+    }
+    if (request->attributes % 64 != 0 || request->activation % 8 != 0) {
+        return dmg_error(DMG_ERR_PROTOCOL,
+                         "a message of updates has attributes or activation bits that are not aligned");
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_apply_updates(void *segment, uint64_t segment_bytes, const dmg_pool_update_request *request,
+                             size_t request_bytes, dmg_pool_update_reply *reply)
+{
+    memset(reply, 0, sizeof *reply);
+    dmg_status status = check(request, request_bytes);
+    if (status != DMG_OK) {
+        return status;
+    }
+    const dmg_combine combine = (dmg_combine)request->combine;
+    const uint32_t attribute_bytes = dmg_combine_bytes(combine);
+    const uint8_t *update = (const uint8_t *)(request + 1);
+    for (uint32_t i = 0; i < request->count; i++, update += 4 + attribute_bytes) {
+        uint32_t index;
+        uint64_t value = 0;
+        memcpy(&index, update, sizeof index);
+        memcpy(&value, update + 4, attribute_bytes);
+        uint64_t in_attributes = (uint64_t)index * attribute_bytes;
+        uint64_t in_activation = (uint64_t)index / 64 * 8;
+        if (request->attributes > segment_bytes ||
+            !dmg_range_is_inside(in_attributes & ~UINT64_C(7), 8, segment_bytes - request->attributes) ||
+            request->activation > segment_bytes ||
+            !dmg_range_is_inside(in_activation, 8, segment_bytes - request->activation)) {
+            return dmg_error(DMG_ERR_PROTOCOL, "update %u of a message leads out of the segment", i);
+        }
+        char *attribute = (char *)segment + request->attributes + in_attributes;
+        bool half = attribute_bytes == 4 && index % 2 != 0;
+        if (!update_word((_Atomic uint64_t *)(void *)(attribute - (half ? 4 : 0)), combine, half, value)) {
+            continue;
+        }
+        reply->applied++;
+        if (request->activation != 0) {
+            reply->activated +=
+                set_bit((_Atomic uint64_t *)(void *)((char *)segment + request->activation + in_activation), index);
+        }
+    }
+    return DMG_OK;
+}
