@@ -265,6 +265,8 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
                    {"tasks", dmg_number(settings, DMG_OPTION_TASKS)},
                    {"direction", dmg_number(settings, DMG_OPTION_DIRECTION)},
                    {"density", dmg_number(settings, DMG_OPTION_DENSITY)},
+                   {"updates", dmg_number(settings, DMG_OPTION_UPDATES)},
+                   {"precision", dmg_number(settings, DMG_OPTION_PRECISION)},
                    {"source", run->parameters.source},
                    {"iterations", run->parameters.iterations_max}};
     for (size_t index = 0; index < sizeof numbers / sizeof numbers[0]; index++) {

@@ -14,7 +14,7 @@
 
 typedef enum dmg_direction { DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL } dmg_direction;
 /** How exactly a compute node caches what vertices give in pull mode; sums and the pool's attributes are always double. */
-typedef enum dmg_precision { DMG_PRECISION_SINGLE, DMG_PRECISION_DOUBLE } dmg_precision;
+typedef enum dmg_precision { DMG_PRECISION_AUTO, DMG_PRECISION_SINGLE, DMG_PRECISION_DOUBLE } dmg_precision;
 typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE } dmg_density;
 
 typedef struct dmg_engine_options {
@@ -24,7 +24,7 @@ typedef struct dmg_engine_options {
     dmg_direction direction;   /**< AUTO: chosen per iteration */
     dmg_density density;       /**< AUTO: chosen per iteration */
     dmg_update_method updates; /**< how updates leave a partition; AUTO: as the pool's capabilities suggest */
-    dmg_precision precision;   /**< SINGLE: half the cache; answers are good to about 1e-7 */
+    dmg_precision precision;   /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
     bool pin_threads;
     /** Called as each iteration begins (0, 1, ...), for progress; may be NULL. */
     void (*on_iteration)(void *context, uint32_t iteration, uint64_t active_vertices);

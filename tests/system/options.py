@@ -99,6 +99,20 @@ def directions():
             compare(answer_of("bfs", option("direction"), direction, option("density"), density), wanted)
 
 
+def ways_of_updating():
+    wanted = reference.bfs(PLAIN, 1)
+    for transport in ("cxl_shm", "ucx", "ucx:data=message"):
+        for updates in ("auto", "direct", "value"):
+            answer = answer_of("bfs", option("updates"), updates, "--transport", transport, "--cns", 2, "--mns", 2)
+            compare(answer, wanted)
+
+
+def precisions():
+    for precision in ("auto", "single", "double"):
+        answer = answer_of("pagerank", option("precision"), precision, "--tolerance", 1e-8)
+        compare(answer, reference.pagerank(PLAIN, 300), 1e-6)
+
+
 def edges_have_directions():
     compare(answer_of("bfs", option("directed"), "--source", 3), reference.bfs(PLAIN, 3))
     compare(answer_of("bfs", option("undirected"), "--source", 3), reference.bfs(reference.Graph(LINES, False), 3))
@@ -254,7 +268,7 @@ def every_option_is_tested():
 def main():
     for function in (
             numbers_are_taken, sizes_and_times_are_taken, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
-            source, pagerank_options, directions, edges_have_directions, a_symmetric_matrix_is_undirected,
+            source, pagerank_options, directions, ways_of_updating, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,
             a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, help_is_printed, misuses,
