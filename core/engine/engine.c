@@ -36,15 +36,9 @@ static dmg_status check_options(const dmg_engine_options *options, const dmg_job
 static dmg_status open_worker(dmg_engine *engine, uint32_t index)
 {
     dmg_worker *worker = &engine->workers[index];
-    const dmg_retrieval_setup setup = {.client = engine->client,
-                                       .budget = engine->budget,
-                                       .store = engine->store,
-                                       .first_partition = engine->first_partition,
-                                       .last_partition = engine->last_partition,
-                                       .tasks = engine->options.tasks_in_flight};
     dmg_status status = dmg_channel_open(engine->client, &worker->channel);
     if (status == DMG_OK) {
-        status = dmg_retrieval_create(&setup, worker->channel, index, &worker->retrieval);
+        status = dmg_retrieval_create(&engine->retrieval_setup, worker->channel, index, &worker->retrieval);
     }
     if (status == DMG_OK) {
         status = dmg_update_coordinator_create(engine->client, worker->channel, engine->budget, &worker->remote);
@@ -73,10 +67,8 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     if (engine->options.tasks_in_flight == 0) {
         engine->options.tasks_in_flight = TASKS_IN_FLIGHT_DEFAULT;
     }
-    /* Fewer compute nodes than partitions take several each (DMG, section 4.3.1). */
-    uint32_t partitions = store->shape.partition_count;
-    engine->first_partition = (uint32_t)((uint64_t)partitions * job->rank / job->size);
-    engine->last_partition = (uint32_t)((uint64_t)partitions * (job->rank + 1) / job->size);
+    engine->first_partition = dmg_first_partition_of(store->shape.partition_count, job->rank, job->size);
+    engine->last_partition = dmg_first_partition_of(store->shape.partition_count, job->rank + 1, job->size);
     engine->first_vertex = store->partition_first[engine->first_partition];
     engine->last_vertex = store->partition_first[engine->last_partition];
     status = dmg_update_method_choose(client, options->updates, &engine->update_method);
@@ -94,6 +86,14 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
             status = dmg_error(DMG_ERR_MEMORY, "creating %u workers: out of memory", options->threads);
         }
     }
+    engine->retrieval_setup = (dmg_retrieval_setup){.client = client,
+                                                    .budget = engine->budget,
+                                                    .store = store,
+                                                    .first_partition = engine->first_partition,
+                                                    .last_partition = engine->last_partition,
+                                                    .rank = job->rank,
+                                                    .ranks = job->size,
+                                                    .tasks = engine->options.tasks_in_flight};
     for (uint32_t i = 0; i < options->threads && status == DMG_OK; i++) {
         status = open_worker(engine, i);
     }
@@ -137,8 +137,7 @@ void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters)
 
 /* ---- errors ---- */
 
-/* Keep a worker's error, whose context lies in the worker's thread. */
-static void keep_error(dmg_worker *worker, dmg_status status)
+void dmg_worker_keep(dmg_worker *worker, dmg_status status)
 {
     worker->status = status;
     if (status != DMG_OK) {
@@ -146,8 +145,7 @@ static void keep_error(dmg_worker *worker, dmg_status status)
     }
 }
 
-/* The first worker's error becomes this thread's. */
-static dmg_status collect_errors(dmg_engine *engine, uint32_t workers)
+dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers)
 {
     for (uint32_t i = 0; i < workers; i++) {
         if (engine->workers[i].status != DMG_OK) {
@@ -180,15 +178,19 @@ static void run_phase(void *context, uint32_t index)
     if (status == DMG_OK) {
         status = dmg_update_coordinator_flush(&worker->remote);
     }
-    keep_error(worker, status);
+    if (status == DMG_OK && phase->plan->finish) {
+        status = phase->plan->finish(phase->plan->context, index);
+    }
+    dmg_worker_keep(worker, status);
 }
 
 dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
 {
     struct phase phase = {engine, plan};
-    dmg_chunks_reset(&engine->chunks, plan->first, plan->last, workers, dmg_retrieval_chunk_vertices(plan));
+    dmg_chunks_reset(&engine->chunks, plan->first, plan->last, workers,
+                     dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
     dmg_thread_team_run(engine->team, workers, run_phase, &phase);
-    return collect_errors(engine, workers);
+    return dmg_workers_collect(engine, workers);
 }
 
 dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
@@ -396,14 +398,14 @@ static void load_share(void *context, uint32_t index)
         status = dmg_graph_store_load(engine->workers[index].channel, engine->store, engine->job->id, load->graph,
                                       first, last, load->progress_arcs);
     }
-    keep_error(&engine->workers[index], status);
+    dmg_worker_keep(&engine->workers[index], status);
 }
 
 dmg_status dmg_engine_load(dmg_engine *engine, const dmg_graph *graph, _Atomic uint64_t *progress_arcs)
 {
     struct load load = {engine, graph, progress_arcs, engine->options.threads * engine->job->size};
     dmg_thread_team_run(engine->team, engine->options.threads, load_share, &load);
-    dmg_status status = collect_errors(engine, engine->options.threads);
+    dmg_status status = dmg_workers_collect(engine, engine->options.threads);
     if (status == DMG_OK) {
         status = dmg_engine_barrier(engine, NULL);
     }

@@ -17,14 +17,18 @@ typedef enum dmg_direction { DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTI
 typedef enum dmg_precision { DMG_PRECISION_AUTO, DMG_PRECISION_SINGLE, DMG_PRECISION_DOUBLE } dmg_precision;
 typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE } dmg_density;
 
+#define DMG_REFERENCE_EDGES_NEVER UINT32_MAX
+
 typedef struct dmg_engine_options {
-    uint32_t threads;          /**< workers, at least 1 */
-    uint64_t cache_bytes;      /**< hard limit of what the run keeps in this process; 0: none */
-    uint32_t tasks_in_flight;  /**< batches that a worker overlaps (DMG, section 4.5.1); 0: 4 */
-    dmg_direction direction;   /**< AUTO: chosen per iteration */
-    dmg_density density;       /**< AUTO: chosen per iteration */
+    uint32_t threads;         /**< workers, at least 1 */
+    uint64_t cache_bytes;     /**< hard limit of what the run keeps in this process; 0: none */
+    uint32_t tasks_in_flight; /**< batches that a worker overlaps (DMG, section 4.5.1); 0: 4 */
+    dmg_direction direction;  /**< AUTO: chosen per iteration */
+    dmg_density density;      /**< AUTO: chosen per iteration */
+    uint32_t reference_edges; /**< longer segments are passed by reference; 0: 7; DMG_REFERENCE_EDGES_NEVER: none are */
     dmg_update_method updates; /**< how updates leave a partition; AUTO: as the pool's capabilities suggest */
-    dmg_precision precision;   /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
+    dmg_precision
+        precision; /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
     bool pin_threads;
     /** Called as each iteration begins (0, 1, ...), for progress; may be NULL. */
     void (*on_iteration)(void *context, uint32_t iteration, uint64_t active_vertices);
@@ -40,7 +44,8 @@ typedef struct dmg_iteration {
     uint64_t active_vertices; /**< over all ranks, at the start */
     uint64_t arcs;            /**< walked */
     uint64_t updates_local;
-    uint64_t updates_remote; /**< that left the partition */
+    uint64_t updates_remote; /**< that left the partition one by one */
+    uint64_t references;     /**< segments that were passed on by reference */
     uint64_t elapsed_ns;
     uint64_t barrier_ns;   /**< of it, in barriers */
     dmg_counters counters; /**< what went over the interconnect, all threads */

@@ -196,12 +196,36 @@ static dmg_status make_cache(dmg_monotone_run *run)
     return dmg_engine_phase(engine, &plan, engine->options.threads);
 }
 
+/* A long segment goes to its owner with the source's value as it is now. */
+static bool refer_segment(void *context, uint32_t worker, uint32_t vertex, uint32_t rank, dmg_address first_edge,
+                          uint32_t count)
+{
+    const dmg_monotone_run *run = context;
+    uint64_t slot = vertex - run->first;
+    uint64_t value = dmg_combine_bytes(run->program->combine) == 4
+                         ? __atomic_load_n((const uint32_t *)run->cache + slot, __ATOMIC_RELAXED)
+                         : __atomic_load_n((const uint64_t *)run->cache + slot, __ATOMIC_RELAXED);
+    return dmg_references_offer(run->references, worker, vertex, value, rank, first_edge, count);
+}
+
+static dmg_status finish_references(void *context, uint32_t worker)
+{
+    return dmg_references_finish(((const dmg_monotone_run *)context)->references, worker);
+}
+
 static dmg_status push_dense(dmg_monotone_run *run)
 {
     dmg_retrieval_plan plan = plan_own(run, run->program->push);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
     plan.select = dmg_monotone_select_active;
-    return walk(run, &plan, false, run->engine->options.threads);
+    if (!run->references) {
+        return walk(run, &plan, false, run->engine->options.threads);
+    }
+    plan.refer = refer_segment;
+    plan.finish = finish_references;
+    dmg_references_clear(run->references);
+    dmg_status status = walk(run, &plan, false, run->engine->options.threads);
+    return status == DMG_OK ? dmg_references_publish(run->references) : status;
 }
 
 static dmg_status pull_dense(dmg_monotone_run *run)
@@ -234,10 +258,13 @@ static dmg_status pull_dense(dmg_monotone_run *run)
 }
 
 /* The end of a dense iteration: cached attributes go to the pool, and the next frontier is counted. */
-static dmg_status merge_cache(dmg_monotone_run *run, struct frontier_size *size)
+static dmg_status merge_cache(dmg_monotone_run *run, dmg_direction direction, struct frontier_size *size)
 {
-    /* Remote updates of other ranks must have arrived before the pool's attributes are read and overwritten. */
+    /* What other ranks sent must have arrived before it is walked, and before the pool's attributes are read and overwritten. */
     dmg_status status = dmg_engine_barrier(run->engine, NULL);
+    if (status == DMG_OK && run->references && direction == DMG_DIRECTION_PUSH) {
+        status = dmg_references_walk(run->references, run->program->push_references, run);
+    }
     if (status != DMG_OK) {
         return status;
     }
@@ -254,7 +281,7 @@ static dmg_status iterate_dense(dmg_monotone_run *run, dmg_direction direction, 
     if (status == DMG_OK) {
         status = direction == DMG_DIRECTION_PULL ? pull_dense(run) : push_dense(run);
     }
-    return status == DMG_OK ? merge_cache(run, size) : status;
+    return status == DMG_OK ? merge_cache(run, direction, size) : status;
 }
 
 static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *size)
@@ -341,6 +368,10 @@ static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
     if (status != DMG_OK) {
         return status;
     }
+    status = dmg_references_create(engine, &run->references);
+    if (status != DMG_OK) {
+        return status;
+    }
     dmg_retrieval_plan plan = plan_own(run, run->program->start);
     add_stream(&plan, &run->values, 1, DMG_STREAM_WRITE);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_WRITE);
@@ -357,6 +388,7 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     row.direction = row.density == DMG_DENSITY_DENSE ? choose_direction(run, size, *walked) : DMG_DIRECTION_PUSH;
     *walked += size->arcs;
     aim(run, row.density);
+    uint64_t references = run->references ? dmg_references_sent(run->references) : 0;
     dmg_status status =
         row.density == DMG_DENSITY_DENSE ? iterate_dense(run, row.direction, size) : iterate_sparse(run, size);
     if (status != DMG_OK) {
@@ -367,6 +399,7 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     dmg_worker counts = dmg_engine_counts(engine);
     row.arcs = counts.arcs;
     row.updates_local = counts.updates_local;
+    row.references = run->references ? dmg_references_sent(run->references) - references : 0;
     return dmg_engine_end_iteration(engine, &clock, row);
 }
 
@@ -385,6 +418,7 @@ dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *
     while (status == DMG_OK && size.vertices > 0) {
         status = iterate(&run, &size, &walked);
     }
+    dmg_references_destroy(run.references);
     uint64_t vertices = run.last - run.first;
     dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, vertices * dmg_combine_bytes(program->combine));
     dmg_budget_free(engine->budget, DMG_BUDGET_BITMAP, run.frontier, (vertices + 63) / 64 * 8);

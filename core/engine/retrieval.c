@@ -248,112 +248,135 @@ static dmg_status corrupt_entry(const struct task *task, uint32_t vertex)
                      task->chunk.first + vertex);
 }
 
-/* Lengths that stand in front of their lists: fetch those of the spans [first, last), and cut the spans. */
-static dmg_status cut_by_fronts(dmg_retrieval *retrieval, struct task *task, const uint32_t *pending, uint32_t count)
+/* Bytes of the buffer in which lengths that stand in front of lists are fetched. */
+static uint32_t fronts_that_fit(const dmg_index_shape *shape)
+{
+    return (uint32_t)(FRONT_BUFFER_BYTES / dmg_index_front_bytes(shape));
+}
+
+static const uint32_t *front_at(const dmg_retrieval *retrieval, uint32_t index)
+{
+    return retrieval->front_buffer + index * (dmg_index_front_bytes(&retrieval->setup.store->shape) / 4);
+}
+
+/* Segments of an entry that belong to a rank. False when the entry contradicts itself. */
+static bool segments_of_rank(const dmg_retrieval *retrieval, const uint8_t *entry, const uint32_t *front, uint32_t rank,
+                             uint64_t *before, uint64_t *edges)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
-    uint64_t front_bytes = dmg_index_front_bytes(shape);
+    uint32_t ranks = retrieval->setup.ranks;
+    return dmg_index_entry_segments(shape, entry, front, dmg_first_partition_of(shape->partition_count, rank, ranks),
+                                    dmg_first_partition_of(shape->partition_count, rank + 1, ranks), before, edges);
+}
+
+static void add_span(struct task *task, uint32_t vertex, dmg_address first_edge, uint32_t count, uint32_t before,
+                     uint32_t local)
+{
+    task->spans[task->span_count++] =
+        (struct span){.address = first_edge, .vertex = vertex, .count = count, .before = before, .local = local};
+}
+
+/*
+ * An out-of-place list of which segments may be passed on by reference: what is left of it to be fetched are this rank's own segment, and those
+ * that the phase did not take.
+ */
+static bool refer_segments(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task, uint32_t vertex,
+                           const uint8_t *entry, const uint32_t *front)
+{
+    const dmg_index_shape *shape = &retrieval->setup.store->shape;
+    dmg_address first_edge = dmg_index_entry_first_edge(shape, entry);
+    for (uint32_t rank = 0; rank < retrieval->setup.ranks; rank++) {
+        uint64_t before, edges;
+        if (!segments_of_rank(retrieval, entry, front, rank, &before, &edges)) {
+            return false;
+        }
+        dmg_address address = first_edge + before * shape->edge_bytes;
+        uint32_t count = (uint32_t)edges;
+        if (rank == retrieval->setup.rank) {
+            add_span(task, vertex, address, count, 0, count);
+        } else if (count > 0 && !plan->refer(plan->context, retrieval->worker, (uint32_t)task->chunk.first + vertex,
+                                             rank, address, count)) {
+            add_span(task, vertex, address, count, count, 0);
+        }
+    }
+    return true;
+}
+
+/* What of an out-of-place list is to be fetched. `front` is what stands in front of it, when its lengths do. */
+static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task, uint32_t vertex,
+                     const uint32_t *front)
+{
+    const dmg_index_shape *shape = &retrieval->setup.store->shape;
+    const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
+    dmg_address first_edge = dmg_index_entry_first_edge(shape, entry);
+    uint32_t degree = dmg_index_entry_degree(entry);
+    uint64_t before = 0;
+    uint64_t local = degree;
+    if (plan->refer && !retrieval->owns_all) {
+        return refer_segments(retrieval, plan, task, vertex, entry, front);
+    }
+    if (!retrieval->owns_all && !segments_of_rank(retrieval, entry, front, retrieval->setup.rank, &before, &local)) {
+        return false;
+    }
+    if (plan->local_segments_only) {
+        add_span(task, vertex, first_edge + before * shape->edge_bytes, (uint32_t)local, 0, (uint32_t)local);
+    } else {
+        add_span(task, vertex, first_edge, degree, (uint32_t)before, (uint32_t)local);
+    }
+    return true;
+}
+
+/* Lists whose lengths stand in front of them: fetch the lengths of all, then cut. */
+static dmg_status cut_by_fronts(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task,
+                                const uint32_t *vertices, uint32_t count)
+{
+    const dmg_index_shape *shape = &retrieval->setup.store->shape;
     dmg_completion completion = {0};
     for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *entry = task->entries + (uint64_t)task->spans[pending[i]].vertex * shape->entry_bytes;
-        dmg_post_read(retrieval->channel, dmg_index_entry_list(entry),
-                      (uint8_t *)retrieval->front_buffer + i * front_bytes, front_bytes, &completion);
+        const uint8_t *entry = task->entries + (uint64_t)vertices[i] * shape->entry_bytes;
+        dmg_post_read(retrieval->channel, dmg_index_entry_list(entry), (void *)front_at(retrieval, i),
+                      dmg_index_front_bytes(shape), &completion);
     }
     dmg_status status = dmg_wait(retrieval->channel, &completion);
     for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
-        struct span *span = &task->spans[pending[i]];
-        const uint8_t *entry = task->entries + (uint64_t)span->vertex * shape->entry_bytes;
-        uint64_t before, local;
-        if (!dmg_index_entry_segments(
-                shape, entry, (const uint32_t *)(const void *)((uint8_t *)retrieval->front_buffer + i * front_bytes),
-                retrieval->setup.first_partition, retrieval->setup.last_partition, &before, &local)) {
-            return corrupt_entry(task, span->vertex);
+        if (!cut_list(retrieval, plan, task, vertices[i], front_at(retrieval, i))) {
+            return corrupt_entry(task, vertices[i]);
         }
-        span->before = (uint32_t)before;
-        span->local = (uint32_t)local;
     }
     return status;
 }
 
-/* An out-of-place entry: where its edges are, and which of them go to this compute node's partitions. */
-static bool span_of_list(const dmg_retrieval *retrieval, const uint8_t *entry, struct span *span)
-{
-    const dmg_index_shape *shape = &retrieval->setup.store->shape;
-    span->in_place = NULL;
-    span->address = dmg_index_entry_first_edge(shape, entry);
-    span->before = 0;
-    span->local = span->count;
-    if (retrieval->owns_all) {
-        return true;
-    }
-    uint64_t before, local;
-    if (dmg_index_entry_lengths_are_in_front(entry)) {
-        span->before = DMG_EDGES_MIXED;
-        return true;
-    }
-    if (!dmg_index_entry_segments(shape, entry, NULL, retrieval->setup.first_partition, retrieval->setup.last_partition,
-                                  &before, &local)) {
-        return false;
-    }
-    span->before = (uint32_t)before;
-    span->local = (uint32_t)local;
-    return true;
-}
-
-/* Of a list keep only the edges to this compute node's partitions. */
-static void keep_local_segments(const dmg_index_shape *shape, struct span *span)
-{
-    if (!span->in_place) {
-        span->address += (uint64_t)span->before * shape->edge_bytes;
-        span->count = span->local;
-        span->before = 0;
-    }
-}
-
+/* From the entries of the selected vertices to what is to be fetched. */
 static dmg_status make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     uint32_t fronts[FRONT_BUFFER_BYTES / 8];
     uint32_t front_count = 0;
-    uint32_t fronts_max = (uint32_t)(FRONT_BUFFER_BYTES / dmg_index_front_bytes(shape));
-    uint32_t spans = 0;
     dmg_status status = DMG_OK;
+    task->span_count = 0;
+    task->next_span = 0;
+    task->next_edge = 0;
     for (uint32_t i = 0; i < task->selected_count && status == DMG_OK; i++) {
-        const uint8_t *entry = task->entries + (uint64_t)task->selected[i] * shape->entry_bytes;
+        uint32_t vertex = task->selected[i];
+        const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
         uint32_t degree = dmg_index_entry_degree(entry);
         if (degree == 0) {
             continue;
         }
-        struct span *span = &task->spans[spans++];
-        span->vertex = task->selected[i];
-        span->count = degree;
         if (degree <= shape->in_place_degree_max) {
-            span->in_place = dmg_index_entry_edges(entry);
-            span->before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED;
-            span->local = degree;
-            continue;
-        }
-        if (!span_of_list(retrieval, entry, span)) {
-            return corrupt_entry(task, span->vertex);
-        }
-        if (span->before == DMG_EDGES_MIXED) {
-            fronts[front_count++] = spans - 1;
-            if (front_count == fronts_max) {
-                status = cut_by_fronts(retrieval, task, fronts, front_count);
+            add_span(task, vertex, DMG_ADDRESS_NULL, degree, retrieval->owns_all ? 0 : DMG_EDGES_MIXED, degree);
+            task->spans[task->span_count - 1].in_place = dmg_index_entry_edges(entry);
+        } else if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
+            fronts[front_count++] = vertex;
+            if (front_count == fronts_that_fit(shape)) {
+                status = cut_by_fronts(retrieval, plan, task, fronts, front_count);
                 front_count = 0;
             }
+        } else if (!cut_list(retrieval, plan, task, vertex, NULL)) {
+            return corrupt_entry(task, vertex);
         }
     }
-    if (status == DMG_OK && front_count > 0) {
-        status = cut_by_fronts(retrieval, task, fronts, front_count);
-    }
-    for (uint32_t i = 0; plan->local_segments_only && !retrieval->owns_all && i < spans; i++) {
-        keep_local_segments(shape, &task->spans[i]);
-    }
-    task->span_count = spans;
-    task->next_span = 0;
-    task->next_edge = 0;
-    return status;
+    return status == DMG_OK && front_count > 0 ? cut_by_fronts(retrieval, plan, task, fronts, front_count) : status;
 }
 
 static void add_edges(struct task *task, const struct span *span, uint32_t first, uint32_t count, const uint8_t *edges)
@@ -379,71 +402,64 @@ static void add_edges(struct task *task, const struct span *span, uint32_t first
     item->local = local_last > local_first ? (uint32_t)(local_last - local_first) : 0;
 }
 
-/* What an out-of-place entry says, all of it reachable: the list, or the wanted part of it. NULL: it contradicts itself. */
-static const uint8_t *list_in_place(const dmg_retrieval *retrieval, const dmg_retrieval_plan *plan,
-                                    const uint8_t *entry, dmg_vertex_edges *item, dmg_address *address)
-{
-    const dmg_index_shape *shape = &retrieval->setup.store->shape;
-    const uint32_t *front = NULL;
-    uint64_t before = 0;
-    uint64_t local = item->count;
-    *address = dmg_index_entry_first_edge(shape, entry);
-    if (!retrieval->owns_all) {
-        if (dmg_index_entry_lengths_are_in_front(entry)) {
-            front =
-                dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
-        }
-        if (!dmg_index_entry_segments(shape, entry, front, retrieval->setup.first_partition,
-                                      retrieval->setup.last_partition, &before, &local)) {
-            return NULL;
-        }
-        if (plan->local_segments_only) {
-            *address += before * shape->edge_bytes;
-            item->count = (uint32_t)local;
-            before = 0;
-        }
-    }
-    item->before = (uint32_t)before;
-    item->local = (uint32_t)local;
-    return dmg_client_pointer(retrieval->setup.client, *address, (uint64_t)item->count * shape->edge_bytes);
-}
-
-/* All lists are reachable: no copies, one round. Accounting merges what the other backends' reads would: lists that follow each other. */
+/* Spans that can be reached become edges without a copy. Accounting merges what the other backends' reads would: lists that follow each other. */
 static dmg_status lists_in_place(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, struct task *task)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     dmg_address merged_first = DMG_ADDRESS_NULL;
     dmg_address merged_last = DMG_ADDRESS_NULL;
-    dmg_vertex_edges *item = task->edges;
+    task->edges_count = 0;
     for (uint32_t i = 0; i < task->selected_count; i++) {
-        const uint8_t *entry = task->entries + (uint64_t)task->selected[i] * shape->entry_bytes;
-        item->vertex = (uint32_t)task->chunk.first + task->selected[i];
-        item->count = dmg_index_entry_degree(entry);
-        if (item->count <= shape->in_place_degree_max) {
-            item->edges = dmg_index_entry_edges(entry);
-            item->before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED;
-            item->local = item->count;
-            item += item->count > 0;
+        uint32_t vertex = task->selected[i];
+        const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
+        uint32_t degree = dmg_index_entry_degree(entry);
+        if (degree <= shape->in_place_degree_max) {
+            if (degree > 0) {
+                task->edges[task->edges_count++] =
+                    (dmg_vertex_edges){.edges = dmg_index_entry_edges(entry),
+                                       .vertex = (uint32_t)task->chunk.first + vertex,
+                                       .count = degree,
+                                       .before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED,
+                                       .local = degree};
+            }
             continue;
         }
-        dmg_address address;
-        item->edges = list_in_place(retrieval, plan, entry, item, &address);
-        if (!item->edges) {
-            return corrupt_entry(task, task->selected[i]);
+        const uint32_t *front = NULL;
+        if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
+            front =
+                dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
         }
-        if (address != merged_last) {
-            if (merged_last != merged_first) {
-                dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
+        task->span_count = 0;
+        if (!cut_list(retrieval, plan, task, vertex, front)) {
+            return corrupt_entry(task, vertex);
+        }
+        for (uint32_t j = 0; j < task->span_count; j++) {
+            const struct span *span = &task->spans[j];
+            uint64_t bytes = (uint64_t)span->count * shape->edge_bytes;
+            const uint8_t *edges = dmg_client_pointer(retrieval->setup.client, span->address, bytes);
+            if (!edges) {
+                return corrupt_entry(task, vertex);
             }
-            merged_first = address;
+            if (span->address != merged_last) {
+                if (merged_last != merged_first) {
+                    dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
+                }
+                merged_first = span->address;
+            }
+            merged_last = span->address + bytes;
+            task->edges[task->edges_count] = (dmg_vertex_edges){.edges = edges,
+                                                                .vertex = (uint32_t)task->chunk.first + vertex,
+                                                                .count = span->count,
+                                                                .before = span->before,
+                                                                .local = span->local};
+            task->edges_count += span->count > 0;
         }
-        merged_last = address + (uint64_t)item->count * shape->edge_bytes;
-        item += item->count > 0;
     }
     if (merged_last != merged_first) {
         dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
     }
-    task->edges_count = (uint32_t)(item - task->edges);
+    task->span_count = 0;
+    task->next_span = 0;
     task->stage = STAGE_LISTS;
     return DMG_OK;
 }
@@ -623,7 +639,7 @@ static void abandon(dmg_retrieval *retrieval)
     }
 }
 
-uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_plan *plan)
+uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_setup *setup, const dmg_retrieval_plan *plan)
 {
     uint64_t bytes_of_64 = 0;
     for (uint32_t i = 0; i < plan->stream_count; i++) {
@@ -632,7 +648,10 @@ uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_plan *plan)
     }
     const uint64_t padding = 64 * DMG_STREAMS_MAX; /* each stream starts on a cache line */
     uint64_t vertices = (STREAM_BUFFER_BYTES - padding) / (bytes_of_64 + 1) * 64;
-    return vertices < DMG_CHUNK_VERTICES_MAX ? (uint32_t)vertices : DMG_CHUNK_VERTICES_MAX;
+    /* A list that is cut by rank becomes a span each, and there are DMG_CHUNK_VERTICES_MAX of them. */
+    uint64_t spans = plan->refer ? DMG_CHUNK_VERTICES_MAX / setup->ranks / 64 * 64 : DMG_CHUNK_VERTICES_MAX;
+    spans = spans == 0 ? 64 : spans;
+    return (uint32_t)(vertices < spans ? vertices : spans);
 }
 
 dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_chunks *chunks)

@@ -69,10 +69,18 @@ typedef struct dmg_retrieval_plan {
     const dmg_range_array *index;           /**< NULL: no edges are wanted; apply is called once a chunk without any */
     bool local_segments_only;               /**< of out-of-place lists, just the segments of this node's partitions */
     /**
+     * Offered each segment of an out-of-place list whose edges go to another rank's partitions (RefRD; DMG, section 4.3.1); NULL: none is offered. When it
+     * returns true the phase has passed the segment on, and its edges are not fetched.
+     */
+    bool (*refer)(void *context, uint32_t worker, uint32_t vertex, uint32_t rank, dmg_address first_edge,
+                  uint32_t count);
+    /**
      * Fill `selected` with the vertices (less chunk->first, ascending) whose edges are wanted; returns their number. NULL: all.
      */
     uint32_t (*select)(void *context, dmg_chunk *chunk, uint32_t *selected);
     void (*apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
+    /** When a worker has no more chunks; NULL: nothing is to be done. */
+    dmg_status (*finish)(void *context, uint32_t worker);
     void *context;
 } dmg_retrieval_plan;
 
@@ -83,6 +91,8 @@ typedef struct dmg_retrieval_setup {
     const dmg_graph_store *store;
     uint32_t first_partition; /**< this compute node's */
     uint32_t last_partition;
+    uint32_t rank; /**< of `ranks`, who share the partitions */
+    uint32_t ranks;
     uint32_t tasks; /**< in flight, at least 1 */
 } dmg_retrieval_setup;
 
@@ -94,8 +104,13 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
 /** NULL is allowed. */
 void dmg_retrieval_destroy(dmg_retrieval *retrieval);
 
-/** The largest chunks that a plan's streams allow. */
-uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_plan *plan);
+/** The largest chunks that the buffers allow for a plan. */
+uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_setup *setup, const dmg_retrieval_plan *plan);
+/** The partitions of a rank: fewer compute nodes than partitions take several each (DMG, section 4.3.1). */
+static inline uint32_t dmg_first_partition_of(uint32_t partitions, uint32_t rank, uint32_t ranks)
+{
+    return (uint32_t)((uint64_t)partitions * rank / ranks);
+}
 
 /** Take and carry out chunks until none is left or something fails. `chunks` was reset to the plan's range. */
 dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_chunks *chunks);

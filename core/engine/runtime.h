@@ -30,6 +30,7 @@ struct dmg_engine {
     dmg_channel *channel;
     dmg_job *job;
     const dmg_graph_store *store;
+    dmg_retrieval_setup retrieval_setup; /**< of all workers */
     dmg_engine_options options;
     dmg_budget *budget;
     dmg_thread_team *team;
@@ -47,6 +48,11 @@ struct dmg_engine {
     uint32_t iteration_capacity; /**< of `iterations` */
     uint64_t barrier_ns;
 };
+
+/** Keep a worker's error, whose context lies in the worker's thread. */
+void dmg_worker_keep(dmg_worker *worker, dmg_status status);
+/** After a team has run: the first worker's error, with its sentence, becomes this thread's. */
+dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers);
 
 /** Run a phase on so many workers: all chunks of the plan's range, then the queued remote updates. Counts into the workers. */
 dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers);

@@ -245,15 +245,49 @@ static void every_direction_and_density_gives_the_same_answer(void)
 
 static void every_way_of_updating_gives_the_same_answer(void)
 {
+    static const uint32_t reference_edges[] = {DMG_REFERENCE_EDGES_NEVER, 1, 0};
     dmg_graph graph;
-    make_graph(1500, true, DMG_WEIGHT_NONE, &graph);
+    make_graph(1500, true, DMG_WEIGHT_INT32, &graph);
     for (int updates = DMG_UPDATE_DIRECT; updates <= DMG_UPDATE_BY_VALUE; updates++) {
-        const struct setting setting = {
-            .nodes = 2,
-            .ranks = 3,
-            .engine = {.threads = 1, .direction = DMG_DIRECTION_PUSH, .updates = (dmg_update_method)updates}};
-        expect_all_algorithms(&setting, &graph);
+        for (size_t i = 0; i < sizeof reference_edges / sizeof *reference_edges; i++) {
+            const struct setting setting = {.nodes = 2,
+                                            .ranks = 3,
+                                            .partitions = i == 1 ? 9 : 0,
+                                            .engine = {.threads = 1,
+                                                       .direction = DMG_DIRECTION_PUSH,
+                                                       .density = DMG_DENSITY_DENSE,
+                                                       .reference_edges = reference_edges[i],
+                                                       .updates = (dmg_update_method)updates}};
+            expect_all_algorithms(&setting, &graph);
+        }
     }
+    dmg_graph_close(&graph);
+}
+
+/* Two ranks, hubs whose lists reach into both partitions: their segments are passed on, and the hub's rank fetches none of those edges. */
+static void a_long_segment_moves_its_metadata_and_not_its_edges(void)
+{
+    dmg_graph graph;
+    struct rank by_value[RANKS_MAX], by_reference[RANKS_MAX];
+    make_graph(2048, false, DMG_WEIGHT_NONE, &graph);
+    struct setting setting = {.nodes = 1,
+                              .ranks = 2,
+                              .engine = {.threads = 1,
+                                         .direction = DMG_DIRECTION_PUSH,
+                                         .density = DMG_DENSITY_DENSE,
+                                         .reference_edges = DMG_REFERENCE_EDGES_NEVER}};
+    expect_serial_answer(&setting, &graph, dmg_algorithm_find("cc"), by_value);
+    setting.engine.reference_edges = 7;
+    expect_serial_answer(&setting, &graph, dmg_algorithm_find("cc"), by_reference);
+    const dmg_iteration *value = by_value[0].first_rows;
+    const dmg_iteration *reference = by_reference[0].first_rows;
+    CU_ASSERT_EQUAL(value[0].references, 0);
+    CU_ASSERT_TRUE(reference[0].references > 0);
+    CU_ASSERT_TRUE(reference[0].updates_remote < value[0].updates_remote);
+    uint64_t arcs[2] = {value[0].arcs + by_value[1].first_rows[0].arcs,
+                        reference[0].arcs + by_reference[1].first_rows[0].arcs};
+    CU_ASSERT_EQUAL(arcs[0], graph.arc_count); /* in the first iteration of cc all vertices are active */
+    CU_ASSERT_EQUAL(arcs[1], graph.arc_count);
     dmg_graph_close(&graph);
 }
 
@@ -343,6 +377,7 @@ static const dmg_test tests[] = {
     DMG_TEST(every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes),
     DMG_TEST(every_direction_and_density_gives_the_same_answer),
     DMG_TEST(every_way_of_updating_gives_the_same_answer),
+    DMG_TEST(a_long_segment_moves_its_metadata_and_not_its_edges),
     DMG_TEST(what_vertices_give_may_be_cached_in_double_precision),
     DMG_TEST(float_weights_and_several_partitions_a_compute_node_work),
     DMG_TEST(graphs_of_no_and_of_few_vertices_work),
