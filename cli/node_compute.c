@@ -47,17 +47,17 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     json_t *addresses = NULL;
     int rank = 0, size = 0, weighted = 0, partitions = 0, with_in = 0, threads = 0, tasks = 0, direction = 0,
         density = 0, updates = 0, precision = 0, pin = 0;
-    json_int_t peer_timeout_ns = 0, cache_bytes = 0, source = 0, iterations = 0;
+    json_int_t reference_edges = 0, peer_timeout_ns = 0, cache_bytes = 0, source = 0, iterations = 0;
     dmg_status status = dmg_control_unpack(
         setup,
-        "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:i, s:b, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:I, s:I, "
-        "s:F, s:F}",
+        "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:i, s:b, s:i, s:I, s:i, s:i, s:i, s:i, s:I, s:i, s:b, s:s, s:I, "
+        "s:I, s:F, s:F}",
         "rank", &rank, "size", &size, "transport", &plan->transport, "addresses", &addresses, "token", &token,
         "peer_timeout_ns", &peer_timeout_ns, "graph_name", &plan->graph_name, "weighted", &weighted, "partitions",
         &partitions, "with_in", &with_in, "threads", &threads, "cache_bytes", &cache_bytes, "tasks", &tasks,
-        "direction", &direction, "density", &density, "updates", &updates, "precision", &precision, "pin_threads", &pin,
-        "algorithm", &algorithm, "source", &source, "iterations", &iterations, "tolerance", &plan->options.tolerance,
-        "damping", &plan->options.damping);
+        "direction", &direction, "density", &density, "updates", &updates, "reference_edges", &reference_edges,
+        "precision", &precision, "pin_threads", &pin, "algorithm", &algorithm, "source", &source, "iterations",
+        &iterations, "tolerance", &plan->options.tolerance, "damping", &plan->options.damping);
     if (status == DMG_OK) {
         status = dmg_token_read(token, plan->token);
     }
@@ -70,8 +70,9 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
         rank < 0 || rank >= size || partitions < 1 || threads < 1 || tasks < 0 || cache_bytes < 0 ||
         peer_timeout_ns <= 0 || direction < DMG_DIRECTION_AUTO || direction > DMG_DIRECTION_PULL ||
         density < DMG_DENSITY_AUTO || density > DMG_DENSITY_SPARSE || updates < DMG_UPDATE_AUTO ||
-        updates > DMG_UPDATE_BY_VALUE || precision < DMG_PRECISION_AUTO || precision > DMG_PRECISION_DOUBLE ||
-        source < 0 || source > UINT32_MAX || iterations < 0 || iterations > UINT32_MAX) {
+        updates > DMG_UPDATE_BY_VALUE || reference_edges < 0 || reference_edges >= UINT32_MAX ||
+        precision < DMG_PRECISION_AUTO || precision > DMG_PRECISION_DOUBLE || source < 0 || source > UINT32_MAX ||
+        iterations < 0 || iterations > UINT32_MAX) {
         return dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
     for (uint32_t node = 0; node < plan->address_count; node++) {
@@ -92,6 +93,8 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
                                         .direction = (dmg_direction)direction,
                                         .density = (dmg_density)density,
                                         .updates = (dmg_update_method)updates,
+                                        .reference_edges = reference_edges == 0 ? DMG_REFERENCE_EDGES_NEVER
+                                                                                : (uint32_t)reference_edges,
                                         .precision = (dmg_precision)precision,
                                         .pin_threads = pin != 0};
     plan->options.source = (uint32_t)source;

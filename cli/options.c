@@ -50,6 +50,8 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                             "mode of the iterations"},
     [DMG_OPTION_UPDATES] = {"updates", DMG_TYPE_CHOICE, NULL, "auto|direct|value", "auto", 0, 0, 0, 0,
                             "how an update reaches another node's partition"},
+    [DMG_OPTION_REFERENCE_EDGES] = {"reference-edges", DMG_TYPE_NUMBER, "N", NULL, "7", 0, UINT32_MAX - 1, 0, 0,
+                                    "pass segments of more edges to their owner by reference; 0: none"},
     [DMG_OPTION_PRECISION] = {"precision", DMG_TYPE_CHOICE, NULL, "auto|single|double", "auto", 0, 0, 0, 0,
                               "of what pagerank caches (auto: double for tolerances below 1e-9)"},
     [DMG_OPTION_DIRECTED] = {"directed", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,

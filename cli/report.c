@@ -176,12 +176,13 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
 
 json_t *dmg_iteration_json(const dmg_iteration *iteration)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "direction",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "direction",
                      dmg_direction_name(iteration->direction), "density", dmg_density_name(iteration->density),
                      "active_vertices", COUNT(iteration->active_vertices), "arcs", COUNT(iteration->arcs),
                      "updates_local", COUNT(iteration->updates_local), "updates_remote",
-                     COUNT(iteration->updates_remote), "elapsed_ns", COUNT(iteration->elapsed_ns), "barrier_ns",
-                     COUNT(iteration->barrier_ns), "counters", dmg_counters_json(&iteration->counters, false));
+                     COUNT(iteration->updates_remote), "references", COUNT(iteration->references), "elapsed_ns",
+                     COUNT(iteration->elapsed_ns), "barrier_ns", COUNT(iteration->barrier_ns), "counters",
+                     dmg_counters_json(&iteration->counters, false));
 }
 
 dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
@@ -197,9 +198,13 @@ dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
     const struct {
         const char *name;
         uint64_t *value;
-    } counts[] = {{"active_vertices", &iteration->active_vertices}, {"arcs", &iteration->arcs},
-                  {"updates_local", &iteration->updates_local},     {"updates_remote", &iteration->updates_remote},
-                  {"elapsed_ns", &iteration->elapsed_ns},           {"barrier_ns", &iteration->barrier_ns}};
+    } counts[] = {{"active_vertices", &iteration->active_vertices},
+                  {"arcs", &iteration->arcs},
+                  {"updates_local", &iteration->updates_local},
+                  {"updates_remote", &iteration->updates_remote},
+                  {"references", &iteration->references},
+                  {"elapsed_ns", &iteration->elapsed_ns},
+                  {"barrier_ns", &iteration->barrier_ns}};
     dmg_status status = DMG_OK;
     for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
         status = take_count(object, counts[index].name, counts[index].value);

@@ -116,6 +116,7 @@ static dmg_status take_iterations(dmg_run *run, json_t *message)
         sum->arcs += row.arcs;
         sum->updates_local += row.updates_local;
         sum->updates_remote += row.updates_remote;
+        sum->references += row.references;
         sum->elapsed_ns = row.elapsed_ns > sum->elapsed_ns ? row.elapsed_ns : sum->elapsed_ns;
         sum->barrier_ns += row.barrier_ns;
         dmg_counters_add(&sum->counters, &row.counters);
@@ -266,6 +267,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
                    {"direction", dmg_number(settings, DMG_OPTION_DIRECTION)},
                    {"density", dmg_number(settings, DMG_OPTION_DENSITY)},
                    {"updates", dmg_number(settings, DMG_OPTION_UPDATES)},
+                   {"reference_edges", dmg_number(settings, DMG_OPTION_REFERENCE_EDGES)},
                    {"precision", dmg_number(settings, DMG_OPTION_PRECISION)},
                    {"source", run->parameters.source},
                    {"iterations", run->parameters.iterations_max}};

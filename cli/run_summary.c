@@ -48,6 +48,7 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
     uint64_t arcs = 0;
     uint64_t local = 0;
     uint64_t remote = 0;
+    uint64_t references = 0;
     for (uint64_t row = 0; row < run->iteration_rows; row++) {
         const dmg_iteration *iteration = &run->iterations[row];
         pulls += iteration->direction == DMG_DIRECTION_PULL;
@@ -55,6 +56,7 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
         arcs += iteration->arcs;
         local += iteration->updates_local;
         remote += iteration->updates_remote;
+        references += iteration->references;
     }
     const char *first = run->iteration_rows < run->iteration_count ? " in the first of them" : "";
     fprintf(to, "iterations %" PRIu64, run->iteration_count);
@@ -64,8 +66,9 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
     if (run->iteration_rows > 0) {
         fprintf(to, "; %" PRIu64 " push and %" PRIu64 " pull, %" PRIu64 " dense and %" PRIu64 " sparse%s",
                 run->iteration_rows - pulls, pulls, run->iteration_rows - sparse, sparse, first);
-        fprintf(to, "\n           %s arcs walked; updates: %s local, %s remote", dmg_text_count(arcs).text,
-                dmg_text_count(local).text, dmg_text_count(remote).text);
+        fprintf(to, "\n           %s arcs walked; updates: %s local, %s remote; %s segments passed by reference",
+                dmg_text_count(arcs).text, dmg_text_count(local).text, dmg_text_count(remote).text,
+                dmg_text_count(references).text);
     }
     fputc('\n', to);
 }
@@ -187,8 +190,9 @@ void dmg_run_print_summary(FILE *to, const dmg_run *run)
 
 void dmg_run_print_table(FILE *to, const dmg_run *run)
 {
-    fprintf(to, "%9s %-9s %-7s %13s %15s %15s %15s %10s %10s %12s %12s %10s\n", "iteration", "direction", "density",
-            "active", "arcs", "local", "remote", "time", "barriers", "operations", "bytes", "in place");
+    fprintf(to, "%9s %-9s %-7s %13s %15s %15s %15s %12s %10s %10s %12s %12s %10s\n", "iteration", "direction",
+            "density", "active", "arcs", "local", "remote", "references", "time", "barriers", "operations", "bytes",
+            "in place");
     for (uint64_t row = 0; row < run->iteration_rows; row++) {
         const dmg_iteration *iteration = &run->iterations[row];
         uint64_t operations = 0;
@@ -197,10 +201,11 @@ void dmg_run_print_table(FILE *to, const dmg_run *run)
             operations += iteration->counters.operations[kind];
             bytes += iteration->counters.bytes[kind];
         }
-        fprintf(to, "%9" PRIu64 " %-9s %-7s %13s %15s %15s %15s %10s %10s %12s %12s %10s\n", row + 1,
+        fprintf(to, "%9" PRIu64 " %-9s %-7s %13s %15s %15s %15s %12s %10s %10s %12s %12s %10s\n", row + 1,
                 dmg_direction_name(iteration->direction), dmg_density_name(iteration->density),
                 dmg_text_count(iteration->active_vertices).text, dmg_text_count(iteration->arcs).text,
                 dmg_text_count(iteration->updates_local).text, dmg_text_count(iteration->updates_remote).text,
+                dmg_text_count(iteration->references).text,
                 dmg_text_seconds((double)iteration->elapsed_ns / NANOSECONDS_SECOND).text,
                 dmg_text_seconds((double)iteration->barrier_ns / NANOSECONDS_SECOND / run->cn_count).text,
                 dmg_text_count(operations).text, dmg_text_bytes(bytes).text,

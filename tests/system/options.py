@@ -107,6 +107,13 @@ def ways_of_updating():
             compare(answer, wanted)
 
 
+def references():
+    wanted = reference.bfs(PLAIN, 1)
+    for edges in (0, 1, 7):
+        answer = answer_of("bfs", option("reference-edges"), edges, "--direction", "push", "--density", "dense", "--cns", 2)
+        compare(answer, wanted)
+
+
 def precisions():
     for precision in ("auto", "single", "double"):
         answer = answer_of("pagerank", option("precision"), precision, "--tolerance", 1e-8)
@@ -268,7 +275,7 @@ def every_option_is_tested():
 def main():
     for function in (
             numbers_are_taken, sizes_and_times_are_taken, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
-            source, pagerank_options, directions, ways_of_updating, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
+            source, pagerank_options, directions, ways_of_updating, references, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,
             a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, help_is_printed, misuses,
