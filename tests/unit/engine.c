@@ -387,10 +387,20 @@ static const dmg_test tests[] = {
     {NULL, NULL},
 };
 
+/* Where time is short (sanitizers), one transport that is reached in place and one that is not. */
+static bool is_left_out(const char *name)
+{
+    const char *depth = getenv("DMGRAPH_TEST_DEPTH");
+    return depth && strcmp(depth, "thin") == 0 && strcmp(name, "ucx") == 0;
+}
+
 /* Suites run in the order of the transports; each set-up moves on to the next. */
 static int next_transport(void)
 {
     static size_t index;
+    while (is_left_out(dmg_test_transports[index])) {
+        index++;
+    }
     transport = dmg_test_transports[index++];
     return 0;
 }
@@ -403,7 +413,8 @@ int main(int argc, char **argv)
         return dmg_suite_add(transport, NULL, NULL, tests) != 0 || dmg_suites_run(1, argv) != 0;
     }
     for (size_t i = 0; dmg_test_transports[i]; i++) {
-        if (dmg_suite_add(dmg_test_transports[i], next_transport, NULL, tests) != 0) {
+        if (!is_left_out(dmg_test_transports[i]) &&
+            dmg_suite_add(dmg_test_transports[i], next_transport, NULL, tests) != 0) {
             return 1;
         }
     }
