@@ -7,6 +7,11 @@
 
 /* An iteration that walks less than a twentieth of the arcs is sparse (the threshold that Ligra uses). */
 #define DENSE_ARCS_SHARE 20
+/*
+ * A sparse iteration of so many arcs still updates directly. Over ucx's shared memory 85,000 updates took 15 ms directly and 8 ms by value: a batch
+ * by value is one message, and the same batch takes thousands of operations.
+ */
+#define DIRECT_ARCS_MAX 256
 /* Below so many active vertices waking the other workers costs more than they do. */
 #define ONE_WORKER_VERTICES 512
 /* After a sparse iteration the next one's arcs are counted only when so large a share of the vertices is active. */
@@ -51,12 +56,13 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, u
     plan->streams[plan->stream_count++] = (dmg_stream){array, vertices_an_element, mode};
 }
 
-static void aim(dmg_monotone_run *run, dmg_density density)
+static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
 {
     dmg_engine *engine = run->engine;
     const dmg_update_target target = {run->program->combine, &run->values, next_activation(run)};
     /* Few updates are direct ones (DMG, section 4.3.2), unless a direct one is a message to the memory node anyway. */
-    bool is_direct = density == DMG_DENSITY_SPARSE && engine->options.updates == DMG_UPDATE_AUTO &&
+    bool is_direct = density == DMG_DENSITY_SPARSE && arcs < DIRECT_ARCS_MAX &&
+                     engine->options.updates == DMG_UPDATE_AUTO &&
                      dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
     dmg_engine_aim(engine, is_direct ? DMG_UPDATE_DIRECT : engine->update_method, &target);
 }
@@ -387,7 +393,7 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     dmg_iteration row = {.active_vertices = size->vertices, .density = choose_density(run, size)};
     row.direction = row.density == DMG_DENSITY_DENSE ? choose_direction(run, size, *walked) : DMG_DIRECTION_PUSH;
     *walked += size->arcs;
-    aim(run, row.density);
+    aim(run, row.density, size->arcs);
     uint64_t references = run->references ? dmg_references_sent(run->references) : 0;
     dmg_status status =
         row.density == DMG_DENSITY_DENSE ? iterate_dense(run, row.direction, size) : iterate_sparse(run, size);
