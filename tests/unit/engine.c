@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENT_BYTES (UINT64_C(64) << 20)
+#define SEGMENT_BYTES (UINT64_C(16) << 20)
 #define RANKS_MAX     4
 
 static const char *transport;
