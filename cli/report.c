@@ -10,11 +10,11 @@
 static uint64_t *counter_field(dmg_counters *counters, size_t index)
 {
     uint64_t *const fields[] = {&counters->rings, &counters->in_place_spans, &counters->in_place_bytes,
-                                &counters->wait_ns};
+                                &counters->wait_ns, &counters->modelled_ns};
     return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
 }
 
-static const char *const counter_names[] = {"rings", "in_place_spans", "in_place_bytes", "wait_ns", NULL};
+static const char *const counter_names[] = {"rings", "in_place_spans", "in_place_bytes", "wait_ns", "modelled_ns", NULL};
 
 json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
 {
@@ -233,6 +233,7 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     sum->in_place_spans = difference(sum->in_place_spans, part->in_place_spans);
     sum->in_place_bytes = difference(sum->in_place_bytes, part->in_place_bytes);
     sum->wait_ns = difference(sum->wait_ns, part->wait_ns);
+    sum->modelled_ns = difference(sum->modelled_ns, part->modelled_ns);
 }
 
 const char *dmg_direction_name(dmg_direction direction)

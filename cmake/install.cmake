@@ -22,3 +22,10 @@ install(FILES ${CMAKE_BINARY_DIR}/dmgraph-config.cmake ${CMAKE_BINARY_DIR}/dmgra
 file(RELATIVE_PATH DMGRAPH_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/dmgraph.pc.in ${CMAKE_BINARY_DIR}/dmgraph.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/dmgraph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# Link profiles. The program finds them beside itself, in the build tree too.
+file(GLOB link_profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/share/links/*.link)
+foreach(profile ${link_profiles})
+  get_filename_component(name ${profile} NAME)
+  configure_file(${profile} ${PROJECT_BINARY_DIR}/share/dmgraph/links/${name} COPYONLY)
+endforeach()
+install(FILES ${link_profiles} DESTINATION ${CMAKE_INSTALL_DATADIR}/dmgraph/links)

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/core.h"
+#include "transport/link/model.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -18,6 +19,8 @@
 #define YIELD_ROUNDS   4
 #define SLEEP_NS_FIRST UINT64_C(200000)
 #define SLEEP_NS_MAX   UINT64_C(4000000)
+/* How long before an emulated link lets an operation end a thread stops sleeping: timers are not finer. */
+#define LINK_SPIN_NS UINT64_C(100000)
 
 dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
 {
@@ -35,6 +38,12 @@ dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
     opened->node_count = client->node_count;
     opened->is_failed = is_failed;
     dmg_status status = client->backend->channel_open(client->implementation, opened, &opened->implementation);
+    if (status == DMG_OK && client->link) {
+        status = dmg_link_channel_wrap(client->link, opened);
+        if (status != DMG_OK) {
+            client->backend->channel_close(opened->implementation);
+        }
+    }
     if (status != DMG_OK) {
         free(is_failed);
         free(opened);
@@ -198,9 +207,32 @@ void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const voi
 
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    (void)address; /* which node's link would carry it */
     channel->counters.in_place_spans++;
     channel->counters.in_place_bytes += bytes;
+    if (channel->link) {
+        dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
+    }
+}
+
+void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes)
+{
+    channel->counters.in_place_spans++;
+    channel->counters.in_place_bytes += bytes;
+    if (channel->link) {
+        dmg_link_touch(channel, DMG_OPERATION_WRITE, address, bytes);
+    }
+}
+
+bool dmg_channel_charges_atomics(const dmg_channel *channel)
+{
+    return channel->link != NULL;
+}
+
+void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word)
+{
+    if (channel->link) {
+        dmg_link_touch(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
+    }
 }
 
 /* ---- progress ---- */
@@ -236,6 +268,21 @@ void dmg_channel_poll(dmg_channel *channel)
     dmg_channel_notice_deaths(channel);
 }
 
+/* An emulated link alone holds an operation back: wait for that moment. False when there is none such. */
+static bool wait_for_link(dmg_channel *channel)
+{
+    uint64_t due_in_ns = dmg_link_due_in_ns(channel);
+    if (due_in_ns == UINT64_MAX) {
+        return false;
+    }
+    if (due_in_ns > 2 * LINK_SPIN_NS) {
+        channel->backend->channel_sleep(channel->implementation, due_in_ns - LINK_SPIN_NS);
+    } else {
+        __builtin_ia32_pause();
+    }
+    return true;
+}
+
 static void wait_for(dmg_channel *channel, const dmg_completion *completion)
 {
     uint64_t start_ns = dmg_now_ns();
@@ -244,6 +291,9 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
         dmg_channel_poll(channel);
         if (completion->pending == 0) {
             break;
+        }
+        if (channel->link && wait_for_link(channel)) {
+            continue;
         }
         if (round < SPIN_ROUNDS) {
             __builtin_ia32_pause();

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "transport/core.h"
+#include "transport/link/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,9 @@ dmg_status dmg_client_open(const dmg_client_options *options, dmg_client **clien
     if (status == DMG_OK) {
         status = dmg_monitor_start(opened);
     }
+    if (status == DMG_OK && options->link) {
+        status = dmg_link_create(opened, options->link, &opened->link);
+    }
     if (status != DMG_OK) {
         dmg_client_close(opened);
         return status;
@@ -90,6 +94,7 @@ void dmg_client_close(dmg_client *client)
         return;
     }
     dmg_monitor_stop(client);
+    dmg_link_destroy(client->link);
     if (client->implementation) {
         client->backend->client_close(client->implementation);
     }

@@ -6,11 +6,16 @@
 #define DMG_TRANSPORT_CORE_H
 
 #include "transport/backend.h"
+#include "transport/link/page.h"
 
 #include <pthread.h>
 
 /** "I am alive": a client's monitor sends it, the server answers. */
 #define DMG_MESSAGE_TYPE_LEASE 1
+/** "Where are the clocks of your link?": answered with a dmg_link_offer. */
+#define DMG_MESSAGE_TYPE_LINK 2
+
+typedef struct dmg_link dmg_link;
 
 /** Find a transport string's backend and take its parameters apart; unknown backends and keys are errors that list the known. */
 dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backend,
@@ -40,6 +45,7 @@ struct dmg_server {
     uint32_t client_capacity;
     bool has_gone_clients; /**< some client is gone and has to be reported or forgotten */
     uint64_t now_ns;       /**< read once a round of the serve loop */
+    dmg_link_offer link;   /**< of the clocks of this node's emulated link; no descriptor until a client asks */
 };
 
 struct dmg_client {
@@ -53,6 +59,7 @@ struct dmg_client {
     dmg_node *nodes;
     pthread_mutex_t death_lock;
     _Atomic uint32_t deaths; /**< raised after a node was marked dead; channels compare it with what they saw */
+    dmg_link *link;          /**< the link model of all channels but the monitor's; NULL: off */
     dmg_channel *monitor_channel;
     pthread_t monitor;
     bool has_monitor;
@@ -63,6 +70,7 @@ struct dmg_channel {
     const dmg_backend *backend;
     void *implementation;
     dmg_client *client;
+    dmg_link *link; /**< NULL: none, and backend and implementation are the real ones */
     const dmg_node *nodes;
     uint32_t node_count;
     uint32_t unrung; /**< operations posted since the last ring */

@@ -13,6 +13,7 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     sum->in_place_spans += more->in_place_spans;
     sum->in_place_bytes += more->in_place_bytes;
     sum->wait_ns += more->wait_ns;
+    sum->modelled_ns += more->modelled_ns;
 }
 
 const char *dmg_operation_kind_name(dmg_operation_kind kind)

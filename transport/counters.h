@@ -28,7 +28,8 @@ typedef struct dmg_counters {
     uint64_t rings;                   /**< doorbells: times that posted operations were handed to the link */
     uint64_t in_place_spans;          /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
     uint64_t in_place_bytes;
-    uint64_t wait_ns; /**< time in dmg_wait */
+    uint64_t wait_ns;     /**< time in dmg_wait, and waiting for an emulated link in place */
+    uint64_t modelled_ns; /**< time of an emulated link that was accounted for, not spent (link.h) */
 } dmg_counters;
 
 static inline uint32_t dmg_size_bucket(uint64_t bytes)

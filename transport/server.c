@@ -9,10 +9,12 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "transport/core.h"
+#include "transport/link/page.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SLEEP_NS_MAX    UINT64_C(50000000)
 #define LEASE_CHECKS    20 /* a peer timeout */
@@ -58,6 +60,7 @@ dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **ser
     }
     created->backend = backend;
     created->now_ns = dmg_now_ns();
+    created->link.descriptor = -1;
     status = copy_options(created, options);
     if (status == DMG_OK) {
         status = backend->server_create(created, &created->options, &parameters, &created->implementation);
@@ -77,6 +80,9 @@ void dmg_server_destroy(dmg_server *server)
     }
     if (server->implementation) {
         server->backend->server_destroy(server->implementation);
+    }
+    if (server->link.descriptor >= 0) {
+        close((int)server->link.descriptor);
     }
     free(server->clients);
     free(server->transport);
@@ -202,6 +208,18 @@ static void refuse(dmg_server *server, const dmg_request *request, dmg_status st
     dmg_server_reply(server, request->reply_token, status, sentence, strlen(sentence));
 }
 
+static void offer_link(dmg_server *server, const dmg_request *request)
+{
+    if (server->link.descriptor < 0) {
+        dmg_status status = dmg_link_page_create(&server->link);
+        if (status != DMG_OK) {
+            refuse(server, request, status, dmg_error_message());
+            return;
+        }
+    }
+    dmg_server_reply(server, request->reply_token, DMG_OK, &server->link, sizeof server->link);
+}
+
 void dmg_server_deliver(dmg_server *server, const dmg_request *request)
 {
     dmg_server_client *client = find_client(server, request->client);
@@ -217,6 +235,10 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
     client->heard_ns = server->now_ns;
     if (request->type == DMG_MESSAGE_TYPE_LEASE) {
         dmg_server_reply(server, request->reply_token, DMG_OK, NULL, 0);
+    } else if (request->type == DMG_MESSAGE_TYPE_LINK) {
+        offer_link(server, request);
+    } else if (request->type == DMG_MESSAGE_TYPE_ECHO) {
+        dmg_server_reply(server, request->reply_token, DMG_OK, request->payload, request->bytes);
     } else if (request->type < DMG_MESSAGE_TYPE_FIRST || !server->options.on_request) {
         refuse(server, request, DMG_ERR_UNSUPPORTED, "the memory node has no handler for this type of message");
     } else {

@@ -17,6 +17,7 @@
 #include "dmgraph/status.h"
 #include "transport/address.h"
 #include "transport/counters.h"
+#include "transport/link.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +30,9 @@
 #define DMG_MESSAGE_BYTES_MAX 8192
 /** Message types below this one belong to the transport itself (leases, closing). */
 #define DMG_MESSAGE_TYPE_FIRST 16
-#define DMG_MEMORY_NODES_MAX   256
+/** Answered by the transport itself, with the same bytes: for measurements. */
+#define DMG_MESSAGE_TYPE_ECHO 3
+#define DMG_MEMORY_NODES_MAX  256
 
 /* ---- capabilities ---- */
 
@@ -50,7 +53,7 @@ typedef enum dmg_atomics_executor {
 typedef struct dmg_capabilities {
     uint32_t flags;
     dmg_atomics_executor atomics;
-    char chosen[256]; /**< what carries data and messages, and why, for people: nothing falls back silently */
+    char chosen[512]; /**< what carries data and messages, and why, for people: nothing falls back silently */
 } dmg_capabilities;
 
 /** One line of `dmgraph info transports`. */
@@ -153,6 +156,7 @@ typedef struct dmg_client_options {
     uint32_t address_count;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
+    const dmg_link_settings *link; /**< the emulated link between this client and its memory nodes; NULL: none */
 } dmg_client_options;
 
 /**
@@ -233,8 +237,14 @@ void dmg_channel_poll(dmg_channel *channel);
  * node. Counted as time waited.
  */
 dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion);
-/** Account for a span that is about to be used in place (LOAD_STORE). */
+/** Account for a span that is about to be read in place (LOAD_STORE). Over an emulated link it takes the link's time. */
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes);
+/** The same for a span that was written in place. */
+void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes);
+/** Whether atomic operations by the CPU are to be charged, by dmg_channel_touch_atomic: only over an emulated link. */
+bool dmg_channel_charges_atomics(const dmg_channel *channel);
+/** Take the link's time for an atomic operation on this word by the CPU. Not counted: the caller counts its updates. */
+void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word);
 
 /* ---- conveniences that wait ---- */
 

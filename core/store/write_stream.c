@@ -50,7 +50,7 @@ void dmg_write_stream_post(dmg_write_stream *stream)
         return;
     }
     if (stream->is_in_place) {
-        dmg_channel_touch(stream->channel, stream->start, stream->filled);
+        dmg_channel_touch_written(stream->channel, stream->start, stream->filled);
     } else {
         const uint8_t *from = stream->memory + stream->buffer * stream->buffer_bytes;
         dmg_post_write(stream->channel, from, stream->start, stream->filled, &stream->completions[stream->buffer]);
