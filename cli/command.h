@@ -24,6 +24,8 @@ extern const dmg_command dmg_command_convert;
 extern const dmg_command dmg_command_generate_kron;
 extern const dmg_command dmg_command_info_graph;
 extern const dmg_command dmg_command_info_transports;
+extern const dmg_command dmg_command_info_links;
+extern const dmg_command dmg_command_perf;
 extern const dmg_command dmg_command_memory_node;
 extern const dmg_command dmg_command_compute_node;
 

@@ -7,6 +7,7 @@
  */
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/link_options.h"
 #include "cli/run.h"
 #include "cli/text.h"
 #include "core/base/clock.h"
@@ -61,7 +62,10 @@ static dmg_status complete_settings(dmg_run *run)
     if (dmg_has(settings, DMG_OPTION_SOURCE) && !run->algorithm->uses_source) {
         return dmg_error(DMG_ERR_ARGUMENT, "run: %s takes no --source", run->algorithm->name);
     }
-    dmg_status status = dmg_graph_source_options(settings, &run->reading);
+    dmg_status status = dmg_link_options(settings, run->cn_count * run->threads, &run->has_link, &run->link);
+    if (status == DMG_OK) {
+        status = dmg_graph_source_options(settings, &run->reading);
+    }
     if (status != DMG_OK) {
         return dmg_error_prefix(status, "run");
     }
@@ -241,16 +245,16 @@ static void clean_up(dmg_run *run)
 }
 
 static const dmg_option_id options[] = {
-    DMG_OPTION_TRANSPORT,    DMG_OPTION_MNS,         DMG_OPTION_CNS,       DMG_OPTION_THREADS,
-    DMG_OPTION_CACHE,        DMG_OPTION_MEMORY,      DMG_OPTION_SOURCE,    DMG_OPTION_ITERATIONS,
-    DMG_OPTION_TOLERANCE,    DMG_OPTION_DAMPING,     DMG_OPTION_DIRECTED,  DMG_OPTION_UNDIRECTED,
-    DMG_OPTION_UNWEIGHTED,   DMG_OPTION_DEDUP,       DMG_OPTION_NO_LOOPS,  DMG_OPTION_OUT_LISTS_ONLY,
-    DMG_OPTION_DIRECTION,    DMG_OPTION_DENSITY,     DMG_OPTION_UPDATES,   DMG_OPTION_REFERENCE_EDGES,
-    DMG_OPTION_PRECISION,    DMG_OPTION_PARTITIONS,  DMG_OPTION_TASKS,     DMG_OPTION_PIN_THREADS,
-    DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,   DMG_OPTION_PAGE_SIZE, DMG_OPTION_PREFAULT,
-    DMG_OPTION_OUTPUT,       DMG_OPTION_VERIFY,      DMG_OPTION_TABLE,     DMG_OPTION_JSON,
-    DMG_OPTION_QUIET,        DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
-    DMG_OPTION_COUNT};
+    DMG_OPTION_TRANSPORT,    DMG_OPTION_MNS,        DMG_OPTION_CNS,         DMG_OPTION_THREADS,
+    DMG_OPTION_CACHE,        DMG_OPTION_MEMORY,     DMG_OPTION_SOURCE,      DMG_OPTION_ITERATIONS,
+    DMG_OPTION_TOLERANCE,    DMG_OPTION_DAMPING,    DMG_OPTION_DIRECTED,    DMG_OPTION_UNDIRECTED,
+    DMG_OPTION_UNWEIGHTED,   DMG_OPTION_DEDUP,      DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY,
+    DMG_OPTION_DIRECTION,    DMG_OPTION_DENSITY,    DMG_OPTION_UPDATES,     DMG_OPTION_REFERENCE_EDGES,
+    DMG_OPTION_PRECISION,    DMG_OPTION_PARTITIONS, DMG_OPTION_TASKS,       DMG_OPTION_PIN_THREADS,
+    DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,  DMG_OPTION_PAGE_SIZE,   DMG_LINK_OPTIONS,
+    DMG_OPTION_PREFAULT,     DMG_OPTION_OUTPUT,     DMG_OPTION_VERIFY,      DMG_OPTION_TABLE,
+    DMG_OPTION_JSON,         DMG_OPTION_QUIET,      DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL,
+    DMG_OPTION_HELP,         DMG_OPTION_COUNT};
 
 static int run_run(dmg_settings *settings)
 {

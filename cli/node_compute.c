@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/exit_code.h"
+#include "cli/link_options.h"
 #include "cli/node_control.h"
 #include "cli/report.h"
 #include "cli/token.h"
@@ -32,6 +33,8 @@ typedef struct node_plan {
     uint32_t address_count;
     uint8_t token[DMG_TOKEN_BYTES];
     uint64_t peer_timeout_ns;
+    bool has_link;
+    dmg_link_settings link;
     const char *graph_name;
     bool is_weighted; /* weights are wanted */
     dmg_store_options store;
@@ -60,6 +63,9 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
         &iterations, "tolerance", &plan->options.tolerance, "damping", &plan->options.damping);
     if (status == DMG_OK) {
         status = dmg_token_read(token, plan->token);
+    }
+    if (status == DMG_OK) {
+        status = dmg_link_settings_from_json(json_object_get(setup, "link"), &plan->has_link, &plan->link);
     }
     if (status != DMG_OK) {
         return status;
@@ -131,8 +137,8 @@ static dmg_status send_iterations(dmg_node_control *control, const dmg_run_resul
     return status;
 }
 
-static dmg_status send_report(dmg_node_control *control, const dmg_engine *engine, const dmg_run_result *result,
-                              uint64_t load_ns, const dmg_counters *load_counters)
+static dmg_status send_report(dmg_node_control *control, const dmg_client *client, const dmg_engine *engine,
+                              const dmg_run_result *result, uint64_t load_ns, const dmg_counters *load_counters)
 {
     dmg_status status = send_iterations(control, result);
     if (status != DMG_OK) {
@@ -146,6 +152,7 @@ static dmg_status send_report(dmg_node_control *control, const dmg_engine *engin
                               .residual = result->residual,
                               .values = result->values,
                               .load_counters = *load_counters};
+    snprintf(report.chosen, sizeof report.chosen, "%s", dmg_client_capabilities(client)->chosen);
     dmg_engine_counters(engine, &report.run_counters);
     dmg_counters_subtract(&report.run_counters, load_counters);
     const dmg_budget *budget = dmg_engine_budget(engine);
@@ -160,7 +167,8 @@ static dmg_status send_report(dmg_node_control *control, const dmg_engine *engin
 }
 
 /** Load and run on a store that is there, report, and wait until the result has been read. */
-static dmg_status work(dmg_node_control *control, const node_plan *plan, dmg_engine *engine, const dmg_graph *graph)
+static dmg_status work(dmg_node_control *control, const node_plan *plan, const dmg_client *client, dmg_engine *engine,
+                       const dmg_graph *graph)
 {
     dmg_node_control_settle();
     dmg_node_control_enter(control, DMG_PHASE_LOAD);
@@ -179,7 +187,7 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, dmg_eng
         return status;
     }
     dmg_node_control_enter(control, DMG_PHASE_RESULT);
-    status = send_report(control, engine, &result, load_ns, &load_counters);
+    status = send_report(control, client, engine, &result, load_ns, &load_counters);
     if (status == DMG_OK) {
         dmg_node_control_wait(control);
     }
@@ -211,7 +219,7 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
         status = dmg_engine_create(client, channel, &job, &store, &options, &engine);
     }
     if (status == DMG_OK) {
-        status = work(control, plan, engine, graph);
+        status = work(control, plan, client, engine, graph);
     }
     if (status == DMG_OK) {
         dmg_engine_destroy(engine);
@@ -234,7 +242,8 @@ static dmg_status connect_and_work(dmg_node_control *control, const node_plan *p
     dmg_client_options client_options = {.transport = plan->transport,
                                          .addresses = plan->addresses,
                                          .address_count = plan->address_count,
-                                         .peer_timeout_ns = plan->peer_timeout_ns};
+                                         .peer_timeout_ns = plan->peer_timeout_ns,
+                                         .link = plan->has_link ? &plan->link : NULL};
     memcpy(client_options.token, plan->token, sizeof client_options.token);
     dmg_status status = map_graph(plan, &graph);
     if (status == DMG_OK) {

@@ -14,7 +14,8 @@ static uint64_t *counter_field(dmg_counters *counters, size_t index)
     return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
 }
 
-static const char *const counter_names[] = {"rings", "in_place_spans", "in_place_bytes", "wait_ns", "modelled_ns", NULL};
+static const char *const counter_names[] = {"rings",   "in_place_spans", "in_place_bytes",
+                                            "wait_ns", "modelled_ns",    NULL};
 
 json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
 {
@@ -125,14 +126,14 @@ json_t *dmg_node_report_json(const dmg_node_report *report)
         json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
                             json_integer(COUNT(report->purpose_peak_bytes[purpose])));
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:I, s:I, s:o}", "load_ns", COUNT(report->load_ns),
-                     "run_ns", COUNT(report->run_ns), "barrier_ns", COUNT(report->barrier_ns), "wait_ns",
-                     COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "load_ns",
+                     COUNT(report->load_ns), "run_ns", COUNT(report->run_ns), "barrier_ns", COUNT(report->barrier_ns),
+                     "wait_ns", COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual",
                      report->residual, "values", range_array_json(&report->values), "load_counters",
                      dmg_counters_json(&report->load_counters, true), "run_counters",
                      dmg_counters_json(&report->run_counters, true), "budget_limit_bytes",
                      COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
-                     "purpose_peak_bytes", purposes);
+                     "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
 }
 
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
@@ -154,6 +155,8 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
         status = take_count(object, counts[index].name, counts[index].value);
     }
     report->iteration_count = (uint32_t)iteration_count;
+    const char *chosen = json_string_value(json_object_get(object, "chosen"));
+    snprintf(report->chosen, sizeof report->chosen, "%s", chosen ? chosen : "");
     const json_t *purposes = json_object_get(object, "purpose_peak_bytes");
     for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES && status == DMG_OK; purpose++) {
         status = take_count(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),

@@ -21,6 +21,8 @@ typedef struct dmg_node_report {
     uint32_t iteration_count;
     double residual;
     dmg_range_array values;
+    char chosen[sizeof(
+        ((dmg_capabilities *)0)->chosen)]; /**< what carries its data and messages, and what link is emulated */
     dmg_counters load_counters;
     dmg_counters run_counters;
     uint64_t budget_limit_bytes;

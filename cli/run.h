@@ -66,6 +66,8 @@ typedef struct dmg_run {
     uint64_t segment_bytes;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
+    bool has_link; /**< an emulated one */
+    dmg_link_settings link;
     dmg_launcher *launcher;
     dmg_progress_bar *bar;
     dmg_run_memory_node mns[DMG_RUN_MNS_MAX];
@@ -100,8 +102,18 @@ typedef struct dmg_run_totals {
     double run_seconds;     /**< of the slowest compute node */
     double barrier_seconds; /**< in the iterations, mean of a compute node */
     double wait_seconds;    /**< for operations other than barriers, mean of a worker */
+    double
+        modelled_seconds; /**< of an emulated link that was only accounted for: of the worker mean of the compute node that has most */
+    double busy_seconds; /**< the least that a memory node's emulated link was busy, if all had the same share */
     double residual;
 } dmg_run_totals;
 dmg_run_totals dmg_run_total(const dmg_run *run);
+
+/** What the iterations would have taken had an emulated link's accounted time been waited for; at least what a link was busy. */
+static inline double dmg_run_modelled_seconds(const dmg_run_totals *totals)
+{
+    double seconds = totals->run_seconds + totals->modelled_seconds;
+    return seconds > totals->busy_seconds ? seconds : totals->busy_seconds;
+}
 
 #endif

@@ -1,3 +1,4 @@
+#include "cli/link_options.h"
 #include "cli/run.h"
 
 #include "cli/text.h"
@@ -37,7 +38,7 @@ static json_t *nodes_json(const dmg_run *run)
     }
     json_t *transport = json_pack(
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
-        dmg_json_text(run->capabilities.chosen), "capabilities", dmg_capabilities_json(run->capabilities.flags),
+        dmg_json_text(run->cns[0].report.chosen), "capabilities", dmg_capabilities_json(run->capabilities.flags),
         "atomics", dmg_atomics_name(run->capabilities.atomics));
     return json_pack("{s:o, s:o, s:o}", "transport", transport, "memory_nodes", memory_nodes, "compute_nodes",
                      compute_nodes);
@@ -81,6 +82,16 @@ json_t *dmg_run_json(const dmg_run *run)
                                   times->result, "verify", times->verify, "iterations", totals.run_seconds,
                                   "iteration_barriers", totals.barrier_seconds, "iteration_operation_wait",
                                   totals.wait_seconds));
+    if (run->has_link) {
+        json_t *link = dmg_link_settings_json(&run->link);
+        json_object_set_new(link, "emulated", json_true());
+        json_object_set_new(link, "accounted_seconds", json_real(totals.modelled_seconds));
+        json_object_set_new(link, "busy_seconds", json_real(totals.busy_seconds));
+        json_object_set_new(link, "iteration_seconds", json_real(dmg_run_modelled_seconds(&totals)));
+        json_object_set_new(object, "emulated_link", link);
+    } else {
+        json_object_set_new(object, "emulated_link", json_null());
+    }
     json_object_set_new(object, "operations",
                         json_pack("{s:o, s:o}", "load", dmg_counters_json(&totals.load, true), "run",
                                   dmg_counters_json(&totals.run, true)));

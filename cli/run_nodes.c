@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include "cli/control.h"
+#include "cli/link_options.h"
 #include "cli/text.h"
 #include "cli/token.h"
 #include "core/base/clock.h"
@@ -248,6 +249,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
         json_array_append_new(addresses, json_string(run->mns[node].address));
     }
     json_object_set_new(setup, "addresses", addresses);
+    json_object_set_new(setup, "link", run->has_link ? dmg_link_settings_json(&run->link) : json_null());
     json_object_set_new(setup, "graph_name", dmg_json_text(run->path));
     json_object_set_new(setup, "algorithm", json_string(run->algorithm->name));
     json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));
@@ -339,6 +341,17 @@ dmg_status dmg_run_compute(dmg_run *run)
     return status;
 }
 
+/** What a memory node's share of all this keeps its link busy. Spans used in place count as reads: that is what most of them are. */
+static double busy_seconds(const dmg_run *run, const dmg_counters *sum)
+{
+    uint64_t atomics = sum->operations[DMG_OPERATION_CAS] + sum->operations[DMG_OPERATION_FAA];
+    uint64_t writes = sum->operations[DMG_OPERATION_WRITE] + sum->operations[DMG_OPERATION_MESSAGE];
+    return dmg_link_busy_seconds(
+        &run->link, (sum->operations[DMG_OPERATION_READ] + sum->in_place_spans) / run->mn_count, writes / run->mn_count,
+        atomics / run->mn_count, (sum->bytes[DMG_OPERATION_READ] + sum->in_place_bytes) / run->mn_count,
+        (sum->bytes[DMG_OPERATION_WRITE] + sum->bytes[DMG_OPERATION_MESSAGE]) / run->mn_count);
+}
+
 dmg_run_totals dmg_run_total(const dmg_run *run)
 {
     dmg_run_totals totals = {0};
@@ -354,6 +367,8 @@ dmg_run_totals dmg_run_total(const dmg_run *run)
         reported_barrier_ns += report->barrier_ns;
         double seconds = (double)report->run_ns / 1e9;
         totals.run_seconds = seconds > totals.run_seconds ? seconds : totals.run_seconds;
+        double modelled = (double)report->run_counters.modelled_ns / 1e9 / run->threads;
+        totals.modelled_seconds = modelled > totals.modelled_seconds ? modelled : totals.modelled_seconds;
         totals.residual = report->residual;
     }
     if (run->iteration_rows < run->iteration_count) {
@@ -362,6 +377,7 @@ dmg_run_totals dmg_run_total(const dmg_run *run)
     totals.barrier_seconds = (double)barrier_ns / 1e9 / run->cn_count;
     /* A barrier is waited for like any message, so it is in that count too. */
     uint64_t wait_ns = totals.run.wait_ns > barrier_ns ? totals.run.wait_ns - barrier_ns : 0;
+    totals.busy_seconds = run->has_link ? busy_seconds(run, &totals.run) : 0;
     totals.wait_seconds = (double)wait_ns / 1e9 / run->cn_count / run->threads;
     return totals;
 }

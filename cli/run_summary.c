@@ -10,7 +10,19 @@
 /** Nodes that get a line of their own each; more are summed up, so that the summary stays on a screen. */
 #define NODE_LINES_MAX 4
 
-static void print_nodes(FILE *to, const dmg_run *run)
+/** What of an emulated link's time was only accounted for. */
+static void print_link(FILE *to, const dmg_run_totals *totals)
+{
+    if (totals->modelled_seconds > 0) {
+        fprintf(to,
+                "           emulated link, accounted, not waited for: %s a worker, so the iterations would take about "
+                "%s; links busy %s\n",
+                dmg_text_seconds(totals->modelled_seconds).text,
+                dmg_text_seconds(dmg_run_modelled_seconds(totals)).text, dmg_text_seconds(totals->busy_seconds).text);
+    }
+}
+
+static void print_nodes(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
     char capabilities[128];
     dmg_capabilities_text(run->capabilities.flags, capabilities, sizeof capabilities);
@@ -19,9 +31,10 @@ static void print_nodes(FILE *to, const dmg_run *run)
             run->mn_count, run->mn_count == 1 ? "" : "s", dmg_text_bytes(run->segment_bytes).text, run->cn_count,
             run->cn_count == 1 ? "" : "s", run->threads, run->threads == 1 ? "" : "s",
             dmg_value_text(run->settings, DMG_OPTION_TRANSPORT));
-    if (run->capabilities.chosen[0]) {
-        fprintf(to, "           %s\n", run->capabilities.chosen);
+    if (run->cns[0].report.chosen[0]) {
+        fprintf(to, "           %s\n", run->cns[0].report.chosen);
     }
+    print_link(to, totals);
     fprintf(to, "           capabilities: %s; atomics by %s\n", capabilities,
             dmg_atomics_name(run->capabilities.atomics));
 }
@@ -171,7 +184,7 @@ void dmg_run_print_summary(FILE *to, const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
     dmg_graph_source_print(to, run->path, &run->source);
-    print_nodes(to, run);
+    print_nodes(to, run, &totals);
     print_result(to, run);
     print_iterations(to, run, &totals);
     print_times(to, run, &totals);

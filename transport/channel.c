@@ -211,6 +211,23 @@ void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes
     channel->counters.in_place_bytes += bytes;
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
+        dmg_link_touch_wait(channel);
+    }
+}
+
+void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
+{
+    channel->counters.in_place_spans++;
+    channel->counters.in_place_bytes += bytes;
+    if (channel->link) {
+        dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
+    }
+}
+
+void dmg_channel_touch_wait(dmg_channel *channel)
+{
+    if (channel->link) {
+        dmg_link_touch_wait(channel);
     }
 }
 
@@ -220,6 +237,7 @@ void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64
     channel->counters.in_place_bytes += bytes;
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_WRITE, address, bytes);
+        dmg_link_touch_wait(channel);
     }
 }
 
@@ -232,6 +250,7 @@ void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word)
 {
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
+        dmg_link_touch_wait(channel);
     }
 }
 

@@ -239,7 +239,13 @@ void dmg_channel_poll(dmg_channel *channel);
 dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion);
 /** Account for a span that is about to be read in place (LOAD_STORE). Over an emulated link it takes the link's time. */
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes);
-/** The same for a span that was written in place. */
+/**
+ * The same for a span that is read soon, together with others: over an emulated link their times overlap, as those of loads that do not wait for
+ * each other. dmg_channel_touch_wait waits for them all, before the first of them is used.
+ */
+void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
+void dmg_channel_touch_wait(dmg_channel *channel);
+/** The same as dmg_channel_touch for a span that was written in place. */
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes);
 /** Whether atomic operations by the CPU are to be charged, by dmg_channel_touch_atomic: only over an emulated link. */
 bool dmg_channel_charges_atomics(const dmg_channel *channel);

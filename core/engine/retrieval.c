@@ -107,7 +107,7 @@ static void *array_in_place(dmg_retrieval *retrieval, const dmg_range_array *arr
 /* Account for elements that are used in place; they lie on one node. */
 static void touch(dmg_retrieval *retrieval, const dmg_range_array *array, uint64_t first, uint64_t count)
 {
-    dmg_channel_touch(retrieval->channel, dmg_range_array_address(array, first), count * array->element_bytes);
+    dmg_channel_touch_ahead(retrieval->channel, dmg_range_array_address(array, first), count * array->element_bytes);
 }
 
 static void post_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
@@ -249,6 +249,7 @@ static dmg_status advance(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
         if (task->completion.status != DMG_OK) {
             return dmg_wait(retrieval->channel, &task->completion);
         }
+        dmg_channel_touch_wait(retrieval->channel);
         switch (task->stage) {
         case DMG_STAGE_IDLE:
         case DMG_STAGE_STORE:

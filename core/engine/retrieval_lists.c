@@ -204,7 +204,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
             }
             if (span->address != merged_last) {
                 if (merged_last != merged_first) {
-                    dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
+                    dmg_channel_touch_ahead(retrieval->channel, merged_first, merged_last - merged_first);
                 }
                 merged_first = span->address;
             }
@@ -218,7 +218,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
         }
     }
     if (merged_last != merged_first) {
-        dmg_channel_touch(retrieval->channel, merged_first, merged_last - merged_first);
+        dmg_channel_touch_ahead(retrieval->channel, merged_first, merged_last - merged_first);
     }
     task->span_count = 0;
     task->next_span = 0;

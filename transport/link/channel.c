@@ -70,7 +70,8 @@ typedef struct link_channel {
     bool is_backdated;
     bool has_posted; /* since the last poll */
     uint64_t last_poll;
-    uint64_t ahead; /* ticks */
+    uint64_t ahead;       /* ticks */
+    uint64_t touched_due; /* of all spans in place that were charged */
     uint64_t backdate, post, post_a_kib;
 } link_channel;
 
@@ -657,22 +658,28 @@ void dmg_link_touch(dmg_channel *channel, dmg_operation_kind kind, dmg_address a
         return;
     }
     uint64_t start = now_of(wrapped);
+    uint64_t departed = depart_alone(&wrapped->connections[node], costs, kind,
+                                     counted_bytes(costs, dmg_address_offset(address), bytes), start);
     if (kind == DMG_OPERATION_READ && bytes < TOUCHED_BYTES_MAX) {
         fetch_lines(channel, address, bytes);
     }
-    uint64_t departed = depart_alone(&wrapped->connections[node], costs, kind,
-                                     counted_bytes(costs, dmg_address_offset(address), bytes), start);
-    uint64_t due = departed + costs->latency[kind];
+    uint64_t lag = link->lags.in_place < costs->latency[kind] ? link->lags.in_place : costs->latency[kind];
+    wrapped->touched_due = later(wrapped->touched_due, departed + costs->latency[kind] - lag);
+}
+
+void dmg_link_touch_wait(dmg_channel *channel)
+{
+    link_channel *wrapped = channel->implementation;
+    const dmg_link *link = wrapped->link;
+    uint64_t due = wrapped->touched_due;
     uint64_t now = now_of(wrapped);
-    if (link->is_accounting) {
-        if (due > now) {
-            run_ahead(wrapped, due, now);
-        }
+    if (due <= now) {
         return;
     }
-    due = due > link->lags.in_place ? due - link->lags.in_place : 0;
-    if (due > now) {
-        spin_until(wrapped, due);
-        channel->counters.wait_ns += ticks_to_ns(link, due - now);
+    if (link->is_accounting) {
+        run_ahead(wrapped, due, now);
+        return;
     }
+    spin_until(wrapped, due);
+    channel->counters.wait_ns += ticks_to_ns(link, due - now);
 }

@@ -51,8 +51,10 @@ void dmg_link_destroy(dmg_link *link);
 
 /** Put the model between a channel and its backend: replaces both `backend` and `implementation`. */
 dmg_status dmg_link_channel_wrap(dmg_link *link, dmg_channel *channel);
-/** Charge a span that is used in place. */
+/** Charge a span that is used in place: its time begins. */
 void dmg_link_touch(dmg_channel *channel, dmg_operation_kind kind, dmg_address address, uint64_t bytes);
+/** Wait until the time of all charged spans is over. */
+void dmg_link_touch_wait(dmg_channel *channel);
 /** Nanoseconds until the first operation that only the model holds back is due; UINT64_MAX when there is none. */
 uint64_t dmg_link_due_in_ns(const dmg_channel *channel);
 
