@@ -14,10 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static const dmg_command *const commands[] = {
-    &dmg_command_run,         &dmg_command_convert,         &dmg_command_generate_kron,
-    &dmg_command_info_graph,  &dmg_command_info_transports, &dmg_command_info_links,
-    &dmg_command_memory_node, &dmg_command_compute_node,    NULL};
+static const dmg_command *const commands[] = {&dmg_command_run,
+                                              &dmg_command_convert,
+                                              &dmg_command_generate_kron,
+                                              &dmg_command_info_graph,
+                                              &dmg_command_info_transports,
+                                              &dmg_command_info_links,
+                                              &dmg_command_perf,
+                                              &dmg_command_memory_node,
+                                              &dmg_command_compute_node,
+                                              NULL};
 
 static int usage_error(void)
 {

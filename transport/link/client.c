@@ -71,9 +71,9 @@ static dmg_status measure_message_floor(dmg_channel *channel, dmg_link *link)
     uint64_t shortest = UINT64_MAX;
     for (int i = 0; i < PINGS; i++) {
         dmg_call call = {0};
-        uint64_t start = dmg_link_ticks(link->are_cycles);
+        uint64_t start = dmg_ticks(link->are_cycles);
         dmg_status status = dmg_message(channel, 0, DMG_MESSAGE_TYPE_ECHO, NULL, 0, &call);
-        uint64_t took = dmg_link_ticks(link->are_cycles) - start;
+        uint64_t took = dmg_ticks(link->are_cycles) - start;
         if (status != DMG_OK) {
             return status;
         }
@@ -108,8 +108,8 @@ dmg_status dmg_link_create(dmg_client *client, const dmg_link_settings *settings
     char why[96];
     made->settings = *settings;
     made->node_count = client->node_count;
-    made->are_cycles = dmg_link_ticks_are_cycles();
-    made->ticks_a_second = dmg_link_measure_ticks_a_second(made->are_cycles);
+    made->are_cycles = dmg_ticks_are_cycles();
+    made->ticks_a_second = dmg_ticks_measure_a_second(made->are_cycles);
     made->is_accounting = is_to_account(client, settings, why, sizeof why);
     made->settings.mode = made->is_accounting ? DMG_LINK_ACCOUNT : DMG_LINK_SPIN;
     dmg_link_costs_from(settings, made->ticks_a_second, &made->costs);

@@ -5,17 +5,14 @@
  * A *clock* says when a resource of a link is free again (the generic cell rate algorithm with no burst). To reserve a cost is to move it on: from its
  * value when it lies ahead, else from now. A process that dies in between leaves a clock that is right.
  *
- * Time comes in *ticks* (cycles of the time-stamp counter where that is steady, else nanoseconds) and, on clocks, in *units* of 1/256
+ * Time comes in *ticks* (core/base/ticks.h) and, on clocks, in *units* of 1/256
  * tick since the clocks' epoch: at 3 GHz they last for 270 days, and the rounding of a 64-byte transfer at 25 GB/s is below 0.1 per cent. What a
  * byte costs is in units with 32 more bits of fraction, and is multiplied by the bytes of a whole batch, so errors do not add up.
  */
 #ifndef DMG_TRANSPORT_LINK_CLOCKS_H
 #define DMG_TRANSPORT_LINK_CLOCKS_H
 
-#include "core/base/clock.h"
-
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define DMG_LINK_UNIT_BITS 8
@@ -70,16 +67,5 @@ static inline uint64_t dmg_link_bytes_cost(uint64_t bytes, uint64_t cost_a_byte)
 uint64_t dmg_link_operation_cost(double rate, double ticks_a_second);
 /** Units of one byte, in fixed point, at a bandwidth (bytes a second); 0 for no limit. */
 uint64_t dmg_link_byte_cost(double bandwidth, double ticks_a_second);
-
-/** Whether this machine's time-stamp counter is steady, and ticks are its cycles. Costs a microsecond or two. */
-bool dmg_link_ticks_are_cycles(void);
-/** Measure how many ticks a second has: takes some milliseconds, sleeping. */
-double dmg_link_measure_ticks_a_second(bool are_cycles);
-
-/** Now, in ticks. */
-static inline uint64_t dmg_link_ticks(bool are_cycles)
-{
-    return are_cycles ? __builtin_ia32_rdtsc() : dmg_now_ns();
-}
 
 #endif

@@ -45,8 +45,8 @@ static uint64_t excess(uint64_t *samples, uint64_t latency)
 
 static void pause_ticks(const dmg_link *link, uint64_t pause)
 {
-    uint64_t end = dmg_link_ticks(link->are_cycles) + pause;
-    while (dmg_link_ticks(link->are_cycles) < end) {
+    uint64_t end = dmg_ticks(link->are_cycles) + pause;
+    while (dmg_ticks(link->are_cycles) < end) {
         __builtin_ia32_pause();
     }
 }
@@ -58,25 +58,25 @@ static dmg_status measure(dmg_channel *channel, const dmg_link *trial, dmg_link_
     uint64_t pause = latency * (uint64_t)PAUSE_NS / (uint64_t)LATENCY_NS;
     uint64_t word;
     dmg_status status = DMG_OK;
-    uint64_t before = dmg_link_ticks(trial->are_cycles);
+    uint64_t before = dmg_ticks(trial->are_cycles);
     for (int i = 0; i < SAMPLES && status == DMG_OK; i++) {
         status = dmg_read(channel, dmg_address_make(0, 0), &word, sizeof word);
-        uint64_t after = dmg_link_ticks(trial->are_cycles);
+        uint64_t after = dmg_ticks(trial->are_cycles);
         samples[i] = after - before; /* a whole turn of the loop: what counts for a program that goes on */
         before = after;
     }
     lags->after_poll = excess(samples, latency);
     for (int i = 0; i < SAMPLES && status == DMG_OK; i++) {
         pause_ticks(trial, pause);
-        before = dmg_link_ticks(trial->are_cycles);
+        before = dmg_ticks(trial->are_cycles);
         status = dmg_read(channel, dmg_address_make(0, 0), &word, sizeof word);
-        samples[i] = dmg_link_ticks(trial->are_cycles) - before;
+        samples[i] = dmg_ticks(trial->are_cycles) - before;
     }
     lags->alone = excess(samples, latency);
     for (int i = 0; i < SAMPLES; i++) {
-        before = dmg_link_ticks(trial->are_cycles);
+        before = dmg_ticks(trial->are_cycles);
         dmg_channel_touch(channel, dmg_address_make(0, 0), sizeof word);
-        samples[i] = dmg_link_ticks(trial->are_cycles) - before;
+        samples[i] = dmg_ticks(trial->are_cycles) - before;
     }
     lags->in_place = excess(samples, latency);
     return status;

@@ -5,24 +5,11 @@
 #ifndef DMG_TRANSPORT_LINK_MODEL_H
 #define DMG_TRANSPORT_LINK_MODEL_H
 
+#include "core/base/ticks.h"
 #include "transport/core.h"
 #include "transport/link.h"
-#include "transport/link/clocks.h"
 #include "transport/link/page.h"
-
-/** The settings in ticks and units. */
-typedef struct dmg_link_costs {
-    uint64_t latency[DMG_OPERATION_KINDS];   /**< ticks */
-    uint64_t operation[DMG_OPERATION_KINDS]; /**< units of the link's operations */
-    uint64_t read_byte, write_byte;          /**< units, in fixed point */
-    uint64_t atomic;
-    uint64_t channel_operation; /**< the same of one connection */
-    uint64_t channel_read_byte, channel_write_byte;
-    uint64_t channel_atomic;
-    uint64_t line_bytes; /**< a power of two */
-} dmg_link_costs;
-
-void dmg_link_costs_from(const dmg_link_settings *settings, double ticks_a_second, dmg_link_costs *costs);
+#include "transport/link/timing.h"
 
 /** Own cost of the model, to be subtracted: how much later than it was due a lone operation is seen to have ended. Ticks. */
 typedef struct dmg_link_lags {

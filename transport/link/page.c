@@ -1,6 +1,7 @@
 #include "transport/link/page.h"
 
 #include "core/base/error.h"
+#include "core/base/ticks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ dmg_status dmg_link_page_create(dmg_link_offer *offer)
         close(descriptor);
         return status;
     }
-    page->epoch = dmg_link_ticks(dmg_link_ticks_are_cycles());
+    page->epoch = dmg_ticks(dmg_ticks_are_cycles());
     memcpy(page->nonce, offer->nonce, sizeof page->nonce);
     dmg_link_page_unmap(page);
     offer->descriptor = descriptor;
@@ -83,7 +84,7 @@ dmg_status dmg_link_page_map_own(dmg_link_page **page)
         return dmg_error_errno(DMG_ERR_MEMORY, errno, "mapping the clocks of an emulated link");
     }
     *page = mapped;
-    (*page)->epoch = dmg_link_ticks(dmg_link_ticks_are_cycles());
+    (*page)->epoch = dmg_ticks(dmg_ticks_are_cycles());
     return DMG_OK;
 }
 

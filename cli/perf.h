@@ -1,0 +1,111 @@
+/**
+ * @file perf.h
+ * Measuring transports and emulated links. The parts are
+ *
+ *     command_perf.c     the settings, and the course of a measurement
+ *     perf_pool.c        a memory node of our own
+ *     perf_measure.c     operations in flight, and how long each took
+ *     perf_report.c      results as a table, CSV and JSON
+ *     perf_calibrate.c   the self-test of the link model
+ */
+#ifndef DMG_CLI_PERF_H
+#define DMG_CLI_PERF_H
+
+#include "cli/launcher.h"
+#include "cli/options.h"
+#include "transport/link_verdict.h"
+#include "transport/transport.h"
+
+#include <stdatomic.h>
+
+/* ---- a memory node ---- */
+
+typedef struct dmg_perf_pool {
+    const dmg_settings *settings;
+    dmg_launcher *launcher;
+    dmg_child *child;
+    uint8_t token[DMG_TOKEN_BYTES];
+    char address[DMG_ADDRESS_STRING_BYTES];
+} dmg_perf_pool;
+
+/** Bytes of the memory that is measured: more than the caches near a core hold. */
+#define DMG_PERF_REGION_BYTES (UINT64_C(64) << 20)
+
+/** Start it as a child process, and wait for its address. Call from the main thread. */
+dmg_status dmg_perf_pool_start(dmg_perf_pool *pool);
+/** Connect; `link` may be NULL. */
+dmg_status dmg_perf_pool_connect(const dmg_perf_pool *pool, const dmg_link_settings *link, dmg_client **client);
+
+/* ---- a measurement ---- */
+
+/** A kind of operation, or a read in place. */
+#define DMG_PERF_TOUCH DMG_OPERATION_KINDS
+#define DMG_PERF_KINDS (DMG_OPERATION_KINDS + 1)
+const char *dmg_perf_kind_name(int kind);
+
+typedef struct dmg_perf_point {
+    int kind;
+    uint64_t bytes;
+    uint32_t depth; /**< in flight a thread */
+    uint32_t threads;
+    uint64_t pause_ns; /**< between an operation's end and the next post; 0: none */
+} dmg_perf_point;
+
+/** The measured memory, allocated in the pool; a client of another link uses it by a copy with its own name in it. */
+typedef struct dmg_perf_region {
+    dmg_client *client;
+    dmg_address start;
+    uint64_t bytes;
+} dmg_perf_region;
+
+dmg_status dmg_perf_region_allocate(dmg_client *client, dmg_perf_region *region);
+/** Have all its pages mapped in this client: a first touch takes longer than any link. */
+dmg_status dmg_perf_region_touch(const dmg_perf_region *region);
+
+/** Latencies in ticks, in buckets that are exact to 0.4 per cent. */
+typedef struct dmg_perf_histogram dmg_perf_histogram;
+
+typedef struct dmg_perf_result {
+    uint64_t operations;
+    double seconds;
+    double least_ns, median_ns, p99_ns, p999_ns;
+} dmg_perf_result;
+
+/** Run all threads of the point for the duration. DMG_ERR_UNSUPPORTED for touch without LOAD_STORE. */
+dmg_status dmg_perf_measure(const dmg_perf_region *region, const dmg_perf_point *point, uint64_t duration_ns,
+                            dmg_perf_result *result);
+
+/**
+ * Run short windows of one thread until `wanted` are clean or as many as fit have been run: the time an operation takes in the loop (depth 1; with a
+ * pause, without it), else operations a second.
+ */
+dmg_status dmg_perf_measure_windows(const dmg_perf_region *region, const dmg_perf_point *point, uint32_t wanted,
+                                    dmg_link_window windows[DMG_LINK_WINDOWS_MAX], uint32_t *count);
+
+/* ---- reports ---- */
+
+typedef enum dmg_perf_format { DMG_PERF_TABLE, DMG_PERF_CSV, DMG_PERF_JSON } dmg_perf_format;
+
+typedef struct dmg_perf_report {
+    dmg_perf_format format;
+    const char *transport;
+    const char *link;   /**< the emulated link's name, or "none" */
+    const char *chosen; /**< what carries data, and what is emulated */
+    json_t *rows;       /**< of JSON */
+} dmg_perf_report;
+
+void dmg_perf_report_begin(dmg_perf_report *report);
+void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result);
+void dmg_perf_report_end(dmg_perf_report *report);
+
+/* ---- the self-test ---- */
+
+/**
+ * Prove each cell of the profiles on this machine, and print a line for each.
+ *
+ * @param[out] is_proven  no cell failed, and the self-test noticed the links that were wrong on purpose
+ */
+dmg_status dmg_perf_calibrate(const dmg_perf_pool *pool, const dmg_link_profile *profiles, size_t count,
+                              dmg_perf_format format, bool *is_proven);
+
+#endif

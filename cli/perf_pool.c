@@ -1,0 +1,77 @@
+#include "cli/control.h"
+#include "cli/link_options.h"
+#include "cli/perf.h"
+#include "cli/text.h"
+#include "cli/token.h"
+#include "core/base/error.h"
+
+#include <string.h>
+
+/** The segment also holds what the memory node itself keeps. */
+#define SEGMENT_BYTES (DMG_PERF_REGION_BYTES + (UINT64_C(16) << 20))
+
+static dmg_status take_message(void *context, dmg_child *child, json_t *message)
+{
+    dmg_perf_pool *pool = context;
+    const char *address = NULL;
+    (void)child;
+    if (!message || strcmp(dmg_control_type(message), "address") != 0) {
+        return DMG_OK; /* beats, and how much memory was used */
+    }
+    dmg_status status = dmg_control_unpack(message, "{s:s}", "address", &address);
+    if (status == DMG_OK && (!*address || strlen(address) >= sizeof pool->address)) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "the memory node gave an impossible address");
+    }
+    if (status == DMG_OK) {
+        memcpy(pool->address, address, strlen(address) + 1);
+    }
+    return status;
+}
+
+static bool has_address(void *context)
+{
+    const dmg_perf_pool *pool = context;
+    return pool->address[0] != '\0';
+}
+
+static json_t *setup_of(const dmg_perf_pool *pool)
+{
+    const dmg_settings *settings = pool->settings;
+    char token[DMG_TOKEN_TEXT_BYTES];
+    dmg_token_write(pool->token, token);
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:I, s:I, s:i, s:i, s:b}", "type", "setup", "token", token,
+                     "peer_timeout_ns", (json_int_t)dmg_number(settings, DMG_OPTION_PEER_TIMEOUT), "log_level",
+                     (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "transport",
+                     dmg_json_text(dmg_value_text(settings, DMG_OPTION_TRANSPORT)), "node", (json_int_t)0, "bytes",
+                     (json_int_t)SEGMENT_BYTES, "numa_node",
+                     dmg_has(settings, DMG_OPTION_NUMA_NODE) ? (int)dmg_number(settings, DMG_OPTION_NUMA_NODE) : -1,
+                     "page_size", (int)dmg_number(settings, DMG_OPTION_PAGE_SIZE), "prefault", true);
+}
+
+dmg_status dmg_perf_pool_start(dmg_perf_pool *pool)
+{
+    dmg_status status = dmg_launcher_create(&pool->launcher);
+    if (status == DMG_OK) {
+        dmg_launcher_listen(pool->launcher, dmg_number(pool->settings, DMG_OPTION_PEER_TIMEOUT), take_message, pool);
+        status = dmg_token_make(pool->token);
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_start(pool->launcher, DMG_CHILD_MEMORY_NODE, 0, "memory-node", -1, &pool->child);
+    }
+    if (status == DMG_OK) {
+        status = dmg_launcher_send(pool->launcher, pool->child, setup_of(pool));
+    }
+    return status == DMG_OK ? dmg_launcher_wait(pool->launcher, has_address, pool) : status;
+}
+
+dmg_status dmg_perf_pool_connect(const dmg_perf_pool *pool, const dmg_link_settings *link, dmg_client **client)
+{
+    const char *address = pool->address;
+    dmg_client_options options = {.transport = dmg_value_text(pool->settings, DMG_OPTION_TRANSPORT),
+                                  .addresses = &address,
+                                  .address_count = 1,
+                                  .peer_timeout_ns = dmg_number(pool->settings, DMG_OPTION_PEER_TIMEOUT),
+                                  .link = link};
+    memcpy(options.token, pool->token, sizeof options.token);
+    return dmg_client_open(&options, client);
+}
