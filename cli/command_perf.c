@@ -181,7 +181,7 @@ static dmg_status measure(void *context)
     dmg_perf_region region = {0};
     dmg_status status = dmg_perf_pool_connect(&perf->pool, perf->has_link ? &perf->link : NULL, &client);
     if (status == DMG_OK) {
-        status = dmg_perf_region_allocate(client, &region);
+        status = dmg_perf_region_allocate(client, DMG_PERF_REGION_BYTES, &region);
     }
     if (status == DMG_OK) {
         status = dmg_perf_region_touch(&region);

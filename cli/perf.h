@@ -30,6 +30,8 @@ typedef struct dmg_perf_pool {
 
 /** Bytes of the memory that is measured: more than the caches near a core hold. */
 #define DMG_PERF_REGION_BYTES (UINT64_C(64) << 20)
+/** The same for the self-test, which is about the link and not about this machine's memory. */
+#define DMG_PERF_CALIBRATION_BYTES (UINT64_C(8) << 20)
 
 /** Start it as a child process, and wait for its address. Call from the main thread. */
 dmg_status dmg_perf_pool_start(dmg_perf_pool *pool);
@@ -58,7 +60,7 @@ typedef struct dmg_perf_region {
     uint64_t bytes;
 } dmg_perf_region;
 
-dmg_status dmg_perf_region_allocate(dmg_client *client, dmg_perf_region *region);
+dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf_region *region);
 /** Have all its pages mapped in this client: a first touch takes longer than any link. */
 dmg_status dmg_perf_region_touch(const dmg_perf_region *region);
 
@@ -76,8 +78,8 @@ dmg_status dmg_perf_measure(const dmg_perf_region *region, const dmg_perf_point 
                             dmg_perf_result *result);
 
 /**
- * Run short windows of one thread until `wanted` are clean or as many as fit have been run: the time an operation takes in the loop (depth 1; with a
- * pause, without it), else operations a second.
+ * Run short windows of one thread until `wanted` are clean or as many as fit have been run. Their values: with a depth above 1, operations a
+ * second; else the time of a turn of the loop, or, with pauses and in place, the median time of an operation alone.
  */
 dmg_status dmg_perf_measure_windows(const dmg_perf_region *region, const dmg_perf_point *point, uint32_t wanted,
                                     dmg_link_window windows[DMG_LINK_WINDOWS_MAX], uint32_t *count);

@@ -14,10 +14,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define LINE_BYTES  64
-#define WINDOW_NS   3000000
-#define WARM_UP_NS  300000
-#define GAP_NS      60000 /* between two turns of the loop: more means that the processor was away */
+#define LINE_BYTES 64
+#define WINDOW_NS  3000000
+#define WARM_UP_NS 300000
+/* A turn of the loop that takes longer than this, an operation and a byte in it each so much, means that the processor was away. */
+#define GAP_NS      50000
+#define TURN_NS     500
 #define PAGE_BYTES  4096
 #define SUB_BITS    8
 #define SUB_BUCKETS (1u << SUB_BITS)
@@ -113,7 +115,8 @@ typedef struct perf_worker {
     dmg_perf_histogram histogram;
     /* Of the last window. */
     uint64_t operations;
-    uint64_t paused; /* ticks */
+    uint64_t skipped; /* of them, ended before the clock started */
+    uint64_t paused;  /* ticks */
     uint64_t first, last;
     bool has_gap;
     dmg_status status;
@@ -210,6 +213,7 @@ static void run_in_flight(perf_worker *worker, uint64_t end)
         post(worker, &worker->slots[i]);
     }
     uint32_t oldest = 0;
+    bool is_flowing = false;
     uint64_t now = worker->first = dmg_ticks(worker->are_cycles);
     while (now < end && worker->status == DMG_OK) {
         uint64_t before = now;
@@ -221,6 +225,12 @@ static void run_in_flight(perf_worker *worker, uint64_t end)
             oldest = (oldest + 1) % depth;
         }
         worker->has_gap |= now - before > worker->gap;
+        if (!is_flowing && worker->operations >= depth) {
+            /* The first ones had a start on the clock. */
+            is_flowing = true;
+            worker->first = now;
+            worker->skipped = worker->operations;
+        }
     }
     worker->last = now;
     for (uint32_t i = 0; i < depth; i++) {
@@ -232,6 +242,7 @@ static void run_in_flight(perf_worker *worker, uint64_t end)
 static void run_for(perf_worker *worker, uint64_t duration)
 {
     worker->operations = 0;
+    worker->skipped = 0;
     worker->paused = 0;
     worker->has_gap = false;
     memset(&worker->histogram, 0, sizeof worker->histogram);
@@ -250,7 +261,8 @@ static dmg_status worker_open(perf_worker *worker, const dmg_perf_region *region
     worker->point = *point;
     worker->are_cycles = are_cycles;
     worker->pause = (uint64_t)((double)point->pause_ns / NS_SECOND * ticks_a_second);
-    worker->gap = (uint64_t)(GAP_NS / NS_SECOND * ticks_a_second);
+    double turn_ns = GAP_NS + (double)point->depth * (TURN_NS + (double)point->bytes);
+    worker->gap = (uint64_t)(turn_ns / NS_SECOND * ticks_a_second);
     worker->random = seed * UINT64_C(0x9e3779b97f4a7c15);
     worker->slots = calloc(point->depth, sizeof *worker->slots);
     uint64_t stride = (point->bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -285,9 +297,9 @@ static dmg_status check_point(const dmg_perf_region *region, const dmg_perf_poin
 
 /* ---- the region ---- */
 
-dmg_status dmg_perf_region_allocate(dmg_client *client, dmg_perf_region *region)
+dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf_region *region)
 {
-    *region = (dmg_perf_region){.client = client, .bytes = DMG_PERF_REGION_BYTES};
+    *region = (dmg_perf_region){.client = client, .bytes = bytes};
     dmg_channel *channel = NULL;
     dmg_status status = dmg_channel_open(client, &channel);
     if (status == DMG_OK) {
@@ -357,7 +369,7 @@ static void add_up(crew_member *members, uint32_t count, double ticks_a_second, 
     for (uint32_t i = 0; i < count; i++) {
         const perf_worker *worker = &members[i].worker;
         double seconds = (double)(worker->last - worker->first) / ticks_a_second;
-        result->operations += worker->operations;
+        result->operations += worker->operations - worker->skipped;
         result->seconds = seconds > result->seconds ? seconds : result->seconds;
         if (i > 0) {
             histogram_merge(sum, &worker->histogram);
@@ -432,9 +444,9 @@ static double window_value(const perf_worker *worker, double ticks_a_second)
 {
     double seconds = (double)(worker->last - worker->first - worker->paused) / ticks_a_second;
     if (worker->point.depth > 1) {
-        return seconds > 0 ? (double)worker->operations / seconds : 0;
+        return seconds > 0 ? (double)(worker->operations - worker->skipped) / seconds : 0;
     }
-    if (worker->pause) {
+    if (worker->pause || worker->point.kind == DMG_PERF_TOUCH) {
         return histogram_quantile(&worker->histogram, 0.5) / ticks_a_second * NS_SECOND;
     }
     return worker->operations > 0 ? seconds * NS_SECOND / (double)worker->operations : 0;

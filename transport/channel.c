@@ -290,14 +290,12 @@ void dmg_channel_poll(dmg_channel *channel)
 /* An emulated link alone holds an operation back: wait for that moment. False when there is none such. */
 static bool wait_for_link(dmg_channel *channel)
 {
-    uint64_t due_in_ns = dmg_link_due_in_ns(channel);
+    uint64_t due_in_ns = dmg_link_spin(channel);
     if (due_in_ns == UINT64_MAX) {
         return false;
     }
     if (due_in_ns > 2 * LINK_SPIN_NS) {
         channel->backend->channel_sleep(channel->implementation, due_in_ns - LINK_SPIN_NS);
-    } else {
-        __builtin_ia32_pause();
     }
     return true;
 }

@@ -20,7 +20,7 @@ typedef enum dmg_link_verdict {
 
 /** Clean windows below which a measurement is inconclusive. */
 #define DMG_LINK_CLEAN_WINDOWS 3
-#define DMG_LINK_WINDOWS_MAX   256
+#define DMG_LINK_WINDOWS_MAX   64
 
 typedef struct dmg_link_window {
     double value;  /**< nanoseconds, or a rate */

@@ -56,7 +56,7 @@ typedef struct dmg_link_channel {
     uint64_t last_poll;
     uint64_t ahead;       /* ticks */
     uint64_t touched_due; /* of all spans in place that were charged */
-    uint64_t backdate, post, post_a_kib;
+    uint64_t backdate, post, post_a_kib, spin;
 } dmg_link_channel;
 
 static inline uint64_t dmg_link_now(const dmg_link_channel *channel)

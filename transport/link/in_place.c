@@ -26,7 +26,6 @@ static void spin_until(const dmg_link_channel *channel, uint64_t due)
         dmg_sleep_ns(dmg_link_ticks_to_ns(link, due - now) - WAKE_EARLY_NS);
     }
     while (dmg_link_now(channel) < due) {
-        __builtin_ia32_pause();
     }
 }
 

@@ -42,8 +42,12 @@ dmg_status dmg_link_channel_wrap(dmg_link *link, dmg_channel *channel);
 void dmg_link_touch(dmg_channel *channel, dmg_operation_kind kind, dmg_address address, uint64_t bytes);
 /** Wait until the time of all charged spans is over. */
 void dmg_link_touch_wait(dmg_channel *channel);
-/** Nanoseconds until the first operation that only the model holds back is due; UINT64_MAX when there is none. */
-uint64_t dmg_link_due_in_ns(const dmg_channel *channel);
+/**
+ * Spin until the first operation that only the model holds back is due, at most a few microseconds.
+ *
+ * @return 0; when it is due later than that, in how many nanoseconds; UINT64_MAX at once when there is none
+ */
+uint64_t dmg_link_spin(const dmg_channel *channel);
 
 /** Measure the model's own costs, with operations that move nothing. */
 dmg_status dmg_link_measure_lags(dmg_client *client, dmg_link *link);
