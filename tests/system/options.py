@@ -4,7 +4,7 @@ import json
 import re
 
 import reference
-from harness import (LIMIT, OK, USAGE, check, compare, dmgraph, finish, is_close, one_line, path_of, read_answer, require,
+from harness import (LIMIT, OK, USAGE, VERIFY, check, compare, dmgraph, finish, is_close, one_line, path_of, read_answer, require,
                      write)
 
 LINES = [(1, 2, 5), (2, 3, 4), (1, 3, 100), (3, 4, 1), (4, 4, 1), (3, 4, 6), (5, 6, 2)]
@@ -229,6 +229,36 @@ def info_of_transports():
     json.loads(dmgraph("info", "transports", "--json").out)
 
 
+def emulated_links():
+    report = json.loads(dmgraph("run", "cc", GRAPH, option("link"), "polar-cxl", option("link-latency"), "900ns",
+                                option("link-bandwidth"), 5, option("link-mops"), 2.5, option("link-mode"), "account", "--json").out)
+    link = report["emulated_link"]
+    require(link["emulated"] and link["name"] == "polar-cxl, changed", str(link))
+    cells = link["cells"]
+    require(cells["read_latency_ns"] == cells["atomic_latency_ns"] == 900, str(cells))
+    require(cells["write_bandwidth_gbs"] == 5 and cells["read_rate_mops"] == 2.5, str(cells))
+    require(link["accounted_seconds"] > 0, str(link))
+    require("emulated link 'polar-cxl, changed', accounting" in report["nodes"]["transport"]["chosen"], str(report["nodes"]))
+    require(json.loads(dmgraph("run", "cc", GRAPH, "--json").out)["emulated_link"] is None, "a link without --link")
+
+
+def measurements():
+    rows = json.loads(dmgraph("perf", option("operations"), "read,faa", option("sizes"), "8,4K", option("depths"), "1,4", "--threads",
+                              "1,2", option("duration"), "2ms", "--json").out)["measurements"]
+    require(len(rows) == 12, f"{len(rows)} rows")
+    lines = dmgraph("perf", "--operations", "message", "--sizes", "8", "--depths", "1", "--duration", "2ms", option("csv")).out.splitlines()
+    require(len(lines) == 2 and len(lines[0].split(",")) == len(lines[1].split(",")), str(lines))
+
+
+def self_test_of_a_link():
+    run = dmgraph("perf", option("calibrate"), "--link", "polar-rdma", "--csv", expect=None)
+    require(run.code in (OK, VERIFY), f"exit code {run.code}: {run.err}")
+    verdicts = [line.split(",")[-1] for line in run.out.splitlines()[1:]]
+    require(len(verdicts) > 10, run.out)
+    for verdict in verdicts:
+        require(verdict.split(":")[0] in ("pass", "fail", "inconclusive", "not emulable here"), verdict)
+
+
 def help_is_printed():
     for words in (("--help",), ("run", option("help")), ("convert", "--help"), ("generate", "--help"), ("info", "--help")):
         run = dmgraph(*words)
@@ -253,7 +283,8 @@ def misuses():
             ("run", "bfs", GRAPH, "--source", "99"), ("run", "bfs", GRAPH, "--source", "18446744073709551616"),
             ("run", "cc", GRAPH, "--transport", "pigeons"), ("run", "cc", GRAPH, "--transport", "ucx:wings=2"),
             ("convert", GRAPH), ("generate", "kron", "--scale", "99", path_of("x")), ("generate", "trees", path_of("x")),
-            ("info",), ("info", "weather")):
+            ("info",), ("info", "weather"), ("run", "cc", GRAPH, "--link", "string"), ("run", "cc", GRAPH, "--link-latency", "5"),
+            ("perf", "--sizes", "8,,9"), ("perf", "--operations", "guess"), ("perf", "--depths", "0"), ("perf", "--csv", "--json")):
         try:
             misuse(*words)
         except Exception as error:
@@ -266,7 +297,7 @@ def a_near_miss_is_named():
 
 def every_option_is_tested():
     documented = set()
-    for words in (("run",), ("convert",), ("generate",), ("info",)):
+    for words in (("run",), ("convert",), ("generate",), ("info",), ("perf",)):
         documented |= set(re.findall(r"^\s+--([a-z][a-z-]*)", dmgraph(*words, "--help").out, re.M))
     require(documented, "the help names no options")
     require(documented <= tested, f"options without a test: {sorted(documented - tested)}")
@@ -278,7 +309,8 @@ def main():
             source, pagerank_options, directions, ways_of_updating, references, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,
-            a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, help_is_printed, misuses,
+            a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements,
+            self_test_of_a_link, help_is_printed, misuses,
             a_near_miss_is_named, every_option_is_tested):
         check(function.__name__, function)
     finish()

@@ -1,0 +1,54 @@
+"""Runs over emulated links: the answers do not depend on them, and what was emulated is said."""
+
+import json
+
+from harness import MALFORMED, USAGE, check, dmgraph, finish, one_line, path_of, require, write
+
+LINKS = [("polar-cxl", "spin"), ("polar-rdma", "spin"), ("polar-rdma", "account"), ("cxl2-switch", "account")]
+TRANSPORTS = ["cxl_shm", "ucx", "ucx:data=message"]
+GRAPH = path_of("kron.dmg")
+dmgraph("generate", "kron", "--scale", 8, "--weighted", GRAPH)
+
+
+def answers_are_the_same(algorithm, transport, link, mode):
+    for nodes in (("--cns", 1, "--threads", 2), ("--cns", 2, "--mns", 2, "--threads", 1)):
+        dmgraph("run", algorithm, GRAPH, "--transport", transport, "--link", link, "--link-mode", mode, *nodes, "--verify", "--quiet")
+
+
+def the_link_is_named():
+    out = dmgraph("run", "bfs", GRAPH, "--link", "rdma-cx5", "--link-mode", "account").out
+    require("emulated link 'rdma-cx5', accounting" in out and "accounted, not waited for" in out, out)
+
+
+def time_runs_ahead_only_when_accounting():
+    for mode in ("spin", "account"):
+        report = json.loads(dmgraph("run", "bfs", GRAPH, "--link", "polar-rdma", "--link-mode", mode, "--json").out)
+        accounted = report["operations"]["run"]["modelled_ns"]
+        require((accounted > 0) == (mode == "account"), f"{mode}: {accounted} ns")
+
+
+def links_are_listed():
+    listed = {link["name"]: link for link in json.loads(dmgraph("info", "links", "--json").out)}
+    require({"polar-cxl", "polar-rdma", "rdma-cx5", "rdma-cx6", "cxl2-switch", "cxl-appliance", "dram"} <= set(listed), str(list(listed)))
+    for link in listed.values():
+        for name, cell in link["cells"].items():
+            require(cell["provenance"], f"{link['name']}: {name} comes from nowhere")
+    require("polar-cxl" in dmgraph("info", "links").out, "the table does not have polar-cxl")
+
+
+def files_of_users():
+    latencies = "".join(f"{kind}_latency_ns = 100 | guessed\n" for kind in ("read", "write", "atomic", "message"))
+    mine = write("mine.link", "title = mine\n" + latencies)
+    require("emulated link 'mine'" in dmgraph("run", "cc", GRAPH, "--link", mine).out, "it is not named")
+    broken = write("broken.link", latencies + "read_latency_ns = 5\n")
+    require("broken.link:5" in one_line(dmgraph("run", "cc", GRAPH, "--link", broken, expect=MALFORMED).err), "the line is not named")
+    one_line(dmgraph("run", "cc", GRAPH, "--link", path_of("missing.link"), expect=USAGE).err)
+
+
+for algorithm in ("bfs", "cc", "pagerank", "sssp"):
+    for transport in TRANSPORTS:
+        for link, mode in LINKS:
+            check(f"{algorithm} over {transport}, {link}, {mode}", answers_are_the_same, algorithm, transport, link, mode)
+for function in (the_link_is_named, time_runs_ahead_only_when_accounting, links_are_listed, files_of_users):
+    check(function.__name__, function)
+finish()
