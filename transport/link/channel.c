@@ -441,6 +441,9 @@ uint64_t dmg_link_spin(const dmg_channel *channel)
     if (due == UINT64_MAX) {
         return UINT64_MAX;
     }
+    if (wrapped->link->is_accounting) {
+        return 0; /* the next poll runs ahead */
+    }
     uint64_t now = dmg_link_now(wrapped);
     if (due > now + wrapped->spin) {
         return dmg_link_ticks_to_ns(wrapped->link, due - now);

@@ -45,7 +45,7 @@ void dmg_link_touch_wait(dmg_channel *channel);
 /**
  * Spin until the first operation that only the model holds back is due, at most a few microseconds.
  *
- * @return 0; when it is due later than that, in how many nanoseconds; UINT64_MAX at once when there is none
+ * @return 0, when accounting at once; when it is due later than that, in how many nanoseconds; UINT64_MAX at once when there is none
  */
 uint64_t dmg_link_spin(const dmg_channel *channel);
 
