@@ -87,7 +87,7 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_SIZES] = {"sizes", DMG_TYPE_TEXT, "LIST", NULL, "8,64,512,4K,32K", 0, 0, 0, 0,
                           "bytes of reads, writes and messages"},
     [DMG_OPTION_DEPTHS] = {"depths", DMG_TYPE_TEXT, "LIST", NULL, "1,16", 0, 0, 0, 0, "operations in flight a thread"},
-    [DMG_OPTION_THREAD_COUNTS] = {"threads", DMG_TYPE_TEXT, "LIST", NULL, "1", 0, 0, 0, 0,
+    [DMG_OPTION_THREAD_COUNTS] = {"thread-counts", DMG_TYPE_TEXT, "LIST", NULL, "1", 0, 0, 0, 0,
                                   "threads, each with a channel"},
     [DMG_OPTION_DURATION] = {"duration", DMG_TYPE_TIME, "TIME", NULL, "50ms", 1000000, UINT64_C(60000000000), 0, 0,
                              "of each measurement"},

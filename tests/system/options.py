@@ -243,8 +243,8 @@ def emulated_links():
 
 
 def measurements():
-    rows = json.loads(dmgraph("perf", option("operations"), "read,faa", option("sizes"), "8,4K", option("depths"), "1,4", "--threads",
-                              "1,2", option("duration"), "2ms", "--json").out)["measurements"]
+    rows = json.loads(dmgraph("perf", option("operations"), "read,faa", option("sizes"), "8,4K", option("depths"), "1,4",
+                              option("thread-counts"), "1,2", option("duration"), "2ms", "--json").out)["measurements"]
     require(len(rows) == 12, f"{len(rows)} rows")
     lines = dmgraph("perf", "--operations", "message", "--sizes", "8", "--depths", "1", "--duration", "2ms", option("csv")).out.splitlines()
     require(len(lines) == 2 and len(lines[0].split(",")) == len(lines[1].split(",")), str(lines))
