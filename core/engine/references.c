@@ -154,12 +154,13 @@ static uint32_t reach_pieces(const dmg_references *references, dmg_channel *chan
         uint64_t bytes = (uint64_t)reference->count * edge_bytes;
         const uint8_t *edges = dmg_client_pointer(references->engine->client, reference->first_edge, bytes);
         if (edges) {
-            dmg_channel_touch(channel, reference->first_edge, bytes);
+            dmg_channel_touch_ahead(channel, reference->first_edge, bytes);
             walker->items[pieces] = (dmg_vertex_edges){
                 .edges = edges, .vertex = reference->source, .count = reference->count, .local = reference->count};
             walker->values[pieces++] = reference->value;
         }
     }
+    dmg_channel_touch_wait(channel);
     return pieces;
 }
 
