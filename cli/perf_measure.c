@@ -14,12 +14,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define LINE_BYTES 64
-#define WINDOW_NS  3000000
-#define WARM_UP_NS 300000
-/* A turn of the loop that takes longer than this, an operation and a byte in it each so much, means that the processor was away. */
-#define GAP_NS      50000
-#define TURN_NS     500
+#define LINE_BYTES  64
+#define WINDOW_NS   3000000
+#define WARM_UP_NS  300000
+#define GAP_NS      30000 /* longer between two steps, beyond two operations: the processor was away */
 #define PAGE_BYTES  4096
 #define SUB_BITS    8
 #define SUB_BUCKETS (1u << SUB_BITS)
@@ -108,11 +106,13 @@ typedef struct perf_worker {
     dmg_channel *channel;
     bool are_cycles;
     uint64_t pause; /* ticks */
-    uint64_t gap;
+    uint64_t gap;   /* of the windows; from what an operation took to warm up */
+    uint64_t least_gap;
     uint64_t random;
     flight_slot *slots;
     char *buffers;
-    dmg_perf_histogram histogram;
+    dmg_perf_histogram histogram; /* of latencies */
+    dmg_perf_histogram turns;     /* of whole turns of the loop, one by one */
     /* Of the last window. */
     uint64_t operations;
     uint64_t skipped; /* of them, ended before the clock started */
@@ -201,9 +201,18 @@ static void run_one_by_one(perf_worker *worker, uint64_t end)
         worker->status = dmg_wait(worker->channel, &slot->completion);
         now = dmg_ticks(worker->are_cycles);
         finish(worker, slot, now);
+        histogram_add(&worker->turns, now - before);
         worker->has_gap |= now - before > worker->gap;
     }
     worker->last = now;
+}
+
+/* Whether the processor was away since `before`; returns now. */
+static uint64_t note_gap(perf_worker *worker, uint64_t before)
+{
+    uint64_t now = dmg_ticks(worker->are_cycles);
+    worker->has_gap |= now - before > worker->gap;
+    return now;
 }
 
 static void run_in_flight(perf_worker *worker, uint64_t end)
@@ -216,15 +225,15 @@ static void run_in_flight(perf_worker *worker, uint64_t end)
     bool is_flowing = false;
     uint64_t now = worker->first = dmg_ticks(worker->are_cycles);
     while (now < end && worker->status == DMG_OK) {
-        uint64_t before = now;
         worker->status = dmg_wait(worker->channel, &worker->slots[oldest].completion);
-        now = dmg_ticks(worker->are_cycles);
+        now = note_gap(worker, now);
+        uint64_t step = now;
         for (uint32_t i = 0; i < depth && worker->slots[oldest].completion.pending == 0; i++) {
             finish(worker, &worker->slots[oldest], now);
             post(worker, &worker->slots[oldest]);
             oldest = (oldest + 1) % depth;
+            step = note_gap(worker, step);
         }
-        worker->has_gap |= now - before > worker->gap;
         if (!is_flowing && worker->operations >= depth) {
             /* The first ones had a start on the clock. */
             is_flowing = true;
@@ -246,6 +255,7 @@ static void run_for(perf_worker *worker, uint64_t duration)
     worker->paused = 0;
     worker->has_gap = false;
     memset(&worker->histogram, 0, sizeof worker->histogram);
+    memset(&worker->turns, 0, sizeof worker->turns);
     uint64_t end = dmg_ticks(worker->are_cycles) + duration;
     if (worker->point.depth == 1) {
         run_one_by_one(worker, end);
@@ -261,8 +271,8 @@ static dmg_status worker_open(perf_worker *worker, const dmg_perf_region *region
     worker->point = *point;
     worker->are_cycles = are_cycles;
     worker->pause = (uint64_t)((double)point->pause_ns / NS_SECOND * ticks_a_second);
-    double turn_ns = GAP_NS + (double)point->depth * (TURN_NS + (double)point->bytes);
-    worker->gap = (uint64_t)(turn_ns / NS_SECOND * ticks_a_second);
+    worker->gap = UINT64_MAX;
+    worker->least_gap = (uint64_t)((GAP_NS + (double)point->bytes) / NS_SECOND * ticks_a_second);
     worker->random = seed * UINT64_C(0x9e3779b97f4a7c15);
     worker->slots = calloc(point->depth, sizeof *worker->slots);
     uint64_t stride = (point->bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -446,10 +456,8 @@ static double window_value(const perf_worker *worker, double ticks_a_second)
     if (worker->point.depth > 1) {
         return seconds > 0 ? (double)(worker->operations - worker->skipped) / seconds : 0;
     }
-    if (worker->pause || worker->point.kind == DMG_PERF_TOUCH) {
-        return histogram_quantile(&worker->histogram, 0.5) / ticks_a_second * NS_SECOND;
-    }
-    return worker->operations > 0 ? seconds * NS_SECOND / (double)worker->operations : 0;
+    bool is_alone = worker->pause || worker->point.kind == DMG_PERF_TOUCH;
+    return histogram_quantile(is_alone ? &worker->histogram : &worker->turns, 0.5) / ticks_a_second * NS_SECOND;
 }
 
 dmg_status dmg_perf_measure_windows(const dmg_perf_region *region, const dmg_perf_point *point, uint32_t wanted,
@@ -469,6 +477,7 @@ dmg_status dmg_perf_measure_windows(const dmg_perf_region *region, const dmg_per
     if (status == DMG_OK) {
         run_for(worker, (uint64_t)(WARM_UP_NS / NS_SECOND * ticks_a_second));
         status = worker->status;
+        worker->gap = worker->least_gap + 2 * (uint64_t)histogram_quantile(&worker->histogram, 0.5);
     }
     uint32_t clean = 0;
     while (status == DMG_OK && clean < wanted && *count < DMG_LINK_WINDOWS_MAX) {

@@ -46,7 +46,8 @@ typedef struct dmg_link_finding {
 } dmg_link_finding;
 
 /**
- * Judge a measurement. Not emulable: a latency below three times the machine's own, a rate above 0.8 of its own. Gates: 3 per cent for
+ * Judge a measurement. Other programs only ever slow things down: when the median is too slow but the quickest clean window is right, the machine
+ * was disturbed and nothing is proven. Not emulable: a latency below three times the machine's own, a rate above 0.8 of its own. Gates: 3 per cent for
  * latencies from 1 us, 5 below; 2 per cent for rates, 10 when lenient.
  */
 dmg_link_finding dmg_link_judge(const dmg_link_trial *trial);

@@ -305,6 +305,21 @@ static void too_few_clean_windows_prove_nothing(void)
     CU_ASSERT_EQUAL(judge(true, 2000, 100, 2000, DMG_LINK_CLEAN_WINDOWS, 40).verdict, DMG_LINK_PASS);
 }
 
+static void disturbed_windows_prove_nothing(void)
+{
+    dmg_link_window slow[] = {{2010, true}, {2200, true}, {2300, true}};
+    dmg_link_trial trial = {.is_latency = true, .expected = 2000, .host = 100, .windows = slow, .window_count = 3};
+    CU_ASSERT_EQUAL(dmg_link_judge(&trial).verdict, DMG_LINK_INCONCLUSIVE);
+    slow[0].value = 1500; /* quicker than its link: no disturbance does that */
+    CU_ASSERT_EQUAL(dmg_link_judge(&trial).verdict, DMG_LINK_FAIL);
+    dmg_link_window low[] = {{0.7, true}, {0.8, true}, {0.99, true}};
+    trial = (dmg_link_trial){.expected = 1, .host = 3, .windows = low, .window_count = 3};
+    CU_ASSERT_EQUAL(dmg_link_judge(&trial).verdict, DMG_LINK_INCONCLUSIVE);
+    low[0].value = 1.4;
+    low[1].value = 1.5;
+    CU_ASSERT_EQUAL(dmg_link_judge(&trial).verdict, DMG_LINK_FAIL);
+}
+
 static void what_the_machine_cannot_do_is_not_emulable(void)
 {
     CU_ASSERT_EQUAL(judge(true, 299, 100, 299, 9, 0).verdict, DMG_LINK_NOT_EMULABLE);
@@ -336,10 +351,13 @@ static const dmg_test departure_tests[] = {DMG_TEST(lone_operation_departs_at_on
                                            DMG_TEST(atomics_have_limits_apart),
                                            DMG_TEST(batch_departs_like_its_operations_one_by_one),
                                            {NULL, NULL}};
-static const dmg_test verdict_tests[] = {
-    DMG_TEST(latencies_pass_within_their_gate),       DMG_TEST(rates_pass_within_their_gate),
-    DMG_TEST(too_few_clean_windows_prove_nothing),    DMG_TEST(what_the_machine_cannot_do_is_not_emulable),
-    DMG_TEST(doubled_latency_and_missing_limit_fail), {NULL, NULL}};
+static const dmg_test verdict_tests[] = {DMG_TEST(latencies_pass_within_their_gate),
+                                         DMG_TEST(rates_pass_within_their_gate),
+                                         DMG_TEST(too_few_clean_windows_prove_nothing),
+                                         DMG_TEST(disturbed_windows_prove_nothing),
+                                         DMG_TEST(what_the_machine_cannot_do_is_not_emulable),
+                                         DMG_TEST(doubled_latency_and_missing_limit_fail),
+                                         {NULL, NULL}};
 
 int main(int argc, char **argv)
 {

@@ -24,8 +24,8 @@ static int compare_values(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Median of the clean windows. */
-static double clean_median(const dmg_link_trial *trial, uint32_t *count)
+/* Median of the clean windows, and the quickest of them: the least latency, the highest rate. */
+static double clean_median(const dmg_link_trial *trial, uint32_t *count, double *quickest)
 {
     double values[DMG_LINK_WINDOWS_MAX];
     *count = 0;
@@ -38,6 +38,7 @@ static double clean_median(const dmg_link_trial *trial, uint32_t *count)
         return 0;
     }
     qsort(values, *count, sizeof *values, compare_values);
+    *quickest = values[trial->is_latency ? 0 : *count - 1];
     return *count % 2 ? values[*count / 2] : (values[*count / 2 - 1] + values[*count / 2]) / 2;
 }
 
@@ -52,7 +53,8 @@ static double gate_of(const dmg_link_trial *trial)
 dmg_link_finding dmg_link_judge(const dmg_link_trial *trial)
 {
     dmg_link_finding finding = {.gate = gate_of(trial)};
-    finding.measured = clean_median(trial, &finding.clean_windows);
+    double quickest = 0;
+    finding.measured = clean_median(trial, &finding.clean_windows, &quickest);
     finding.error = (finding.measured - trial->expected) / trial->expected;
     bool is_beyond_host = trial->is_latency ? trial->expected < FLOORS_A_LATENCY * trial->host
                                             : trial->expected > CEILING_PART * trial->host;
@@ -60,8 +62,12 @@ dmg_link_finding dmg_link_judge(const dmg_link_trial *trial)
         finding.verdict = DMG_LINK_NOT_EMULABLE;
     } else if (finding.clean_windows < DMG_LINK_CLEAN_WINDOWS) {
         finding.verdict = DMG_LINK_INCONCLUSIVE;
+    } else if (fabs(finding.error) <= finding.gate) {
+        finding.verdict = DMG_LINK_PASS;
     } else {
-        finding.verdict = fabs(finding.error) <= finding.gate ? DMG_LINK_PASS : DMG_LINK_FAIL;
+        bool is_slow = trial->is_latency ? finding.error > 0 : finding.error < 0;
+        bool is_right_at_best = fabs(quickest - trial->expected) <= finding.gate * trial->expected;
+        finding.verdict = is_slow && is_right_at_best ? DMG_LINK_INCONCLUSIVE : DMG_LINK_FAIL;
     }
     return finding;
 }
