@@ -110,6 +110,9 @@ static dmg_status read_settings(perf_run *perf)
     const dmg_settings *settings = perf->settings;
     bool is_json = dmg_flag(settings, DMG_OPTION_JSON);
     perf->format = is_json ? DMG_PERF_JSON : dmg_flag(settings, DMG_OPTION_CSV) ? DMG_PERF_CSV : DMG_PERF_TABLE;
+    if (dmg_has(settings, DMG_OPTION_FIT) && dmg_flag(settings, DMG_OPTION_CALIBRATE)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "perf: --fit and --calibrate exclude each other");
+    }
     if (is_json && dmg_flag(settings, DMG_OPTION_CSV)) {
         return dmg_error(DMG_ERR_ARGUMENT, "perf: --json and --csv exclude each other");
     }
@@ -186,7 +189,10 @@ static dmg_status measure(void *context)
     if (status == DMG_OK) {
         status = dmg_perf_region_touch(&region);
     }
-    if (status == DMG_OK) {
+    const char *fit = dmg_value_text(perf->settings, DMG_OPTION_FIT);
+    if (status == DMG_OK && fit) {
+        status = dmg_perf_fit(&region, dmg_value_text(perf->settings, DMG_OPTION_TRANSPORT), fit);
+    } else if (status == DMG_OK) {
         dmg_perf_report report = {.format = perf->format,
                                   .transport = dmg_value_text(perf->settings, DMG_OPTION_TRANSPORT),
                                   .link = perf->has_link ? perf->link.name : "none",
@@ -257,11 +263,12 @@ static int run(dmg_settings *settings)
     return code;
 }
 
-static const dmg_option_id options[] = {
-    DMG_OPTION_TRANSPORT, DMG_LINK_OPTIONS,         DMG_OPTION_OPERATIONS,   DMG_OPTION_SIZES,
-    DMG_OPTION_DEPTHS,    DMG_OPTION_THREAD_COUNTS, DMG_OPTION_DURATION,     DMG_OPTION_CALIBRATE,
-    DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE,     DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_CSV,
-    DMG_OPTION_JSON,      DMG_OPTION_LOG_LEVEL,     DMG_OPTION_HELP,         DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_TRANSPORT, DMG_LINK_OPTIONS,     DMG_OPTION_OPERATIONS,
+                                        DMG_OPTION_SIZES,     DMG_OPTION_DEPTHS,    DMG_OPTION_THREAD_COUNTS,
+                                        DMG_OPTION_DURATION,  DMG_OPTION_FIT,       DMG_OPTION_CALIBRATE,
+                                        DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE, DMG_OPTION_PEER_TIMEOUT,
+                                        DMG_OPTION_CSV,       DMG_OPTION_JSON,      DMG_OPTION_LOG_LEVEL,
+                                        DMG_OPTION_HELP,      DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_perf = {
     .name = "perf",

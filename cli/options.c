@@ -93,6 +93,8 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                              "of each measurement"},
     [DMG_OPTION_CALIBRATE] = {"calibrate", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
                               "prove the emulated links on this machine: of --link, or all"},
+    [DMG_OPTION_FIT] = {"fit", DMG_TYPE_TEXT, "FILE.link", NULL, NULL, 0, 0, 0, 0,
+                        "measure what a link profile has, and write one"},
     [DMG_OPTION_CSV] = {"csv", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print comma-separated values"},
     [DMG_OPTION_OUTPUT] = {"output", DMG_TYPE_TEXT, "FILE", NULL, NULL, 0, 0, 0, 0,
                            "write one line a vertex, by ascending id; - is the standard output"},

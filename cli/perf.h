@@ -7,6 +7,7 @@
  *     perf_measure.c     operations in flight, and how long each took
  *     perf_report.c      results as a table, CSV and JSON
  *     perf_calibrate.c   the self-test of the link model
+ *     perf_fit.c         a link profile from a measurement
  */
 #ifndef DMG_CLI_PERF_H
 #define DMG_CLI_PERF_H
@@ -99,6 +100,11 @@ typedef struct dmg_perf_report {
 void dmg_perf_report_begin(dmg_perf_report *report);
 void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result);
 void dmg_perf_report_end(dmg_perf_report *report);
+
+/* ---- a profile ---- */
+
+/** Measure every cell of a link profile, and write one. DMG_ERR_EXISTS when the file is there already. */
+dmg_status dmg_perf_fit(const dmg_perf_region *region, const char *transport, const char *path);
 
 /* ---- the self-test ---- */
 

@@ -250,6 +250,13 @@ def measurements():
     require(len(lines) == 2 and len(lines[0].split(",")) == len(lines[1].split(",")), str(lines))
 
 
+def a_profile_is_fitted():
+    dmgraph("perf", option("fit"), path_of("fitted.link"))
+    out = dmgraph("run", "cc", GRAPH, "--link", path_of("fitted.link")).out
+    require("emulated link 'fitted'" in out, out)
+    dmgraph("perf", "--fit", path_of("fitted.link"), expect=USAGE)
+
+
 def self_test_of_a_link():
     run = dmgraph("perf", option("calibrate"), "--link", "polar-rdma", "--csv", expect=None)
     require(run.code in (OK, VERIFY), f"exit code {run.code}: {run.err}")
@@ -310,7 +317,7 @@ def main():
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,
             a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements,
-            self_test_of_a_link, help_is_printed, misuses,
+            a_profile_is_fitted, self_test_of_a_link, help_is_printed, misuses,
             a_near_miss_is_named, every_option_is_tested):
         check(function.__name__, function)
     finish()
