@@ -105,6 +105,16 @@ dmg_status dmg_catalog_erase(dmg_catalog *catalog, const char *name)
     return DMG_OK;
 }
 
+const char *dmg_catalog_next_name(const dmg_catalog *catalog, const char *prefix, const char *after)
+{
+    bool is_there;
+    bool is_behind = strcmp(after, prefix) >= 0;
+    uint32_t index = entries_lower_bound(catalog, is_behind ? after : prefix, &is_there);
+    index += is_there && is_behind && *after != '\0' ? 1 : 0;
+    bool is_found = index < catalog->count && strncmp(catalog->entries[index]->name, prefix, strlen(prefix)) == 0;
+    return is_found ? catalog->entries[index]->name : NULL;
+}
+
 void dmg_catalog_erase_job(dmg_catalog *catalog, uint64_t job)
 {
     uint32_t kept = 0;

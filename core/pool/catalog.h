@@ -26,6 +26,8 @@ dmg_status dmg_catalog_insert(dmg_catalog *catalog, uint64_t job, const char *na
 dmg_status dmg_catalog_find(const dmg_catalog *catalog, const char *name, const void **value, size_t *bytes);
 /** DMG_ERR_NOT_FOUND. */
 dmg_status dmg_catalog_erase(dmg_catalog *catalog, const char *name);
+/** The first name behind `after` that begins with `prefix`, owned by the catalog; NULL when there is none. */
+const char *dmg_catalog_next_name(const dmg_catalog *catalog, const char *prefix, const char *after);
 /** Erase all entries of a job (not 0). */
 void dmg_catalog_erase_job(dmg_catalog *catalog, uint64_t job);
 

@@ -124,3 +124,31 @@ dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job)
     memset(job, 0, sizeof *job);
     return status;
 }
+
+dmg_status dmg_job_attach(dmg_channel *channel, uint64_t id)
+{
+    const dmg_job job = {.id = id};
+    for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
+        dmg_status status = call_tenant(channel, (uint16_t)node, DMG_POOL_ATTACH, &job);
+        if (status != DMG_OK) {
+            char sentence[DMG_POOL_SENTENCE_BYTES];
+            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+            while (node-- > 0) {
+                (void)call_tenant(channel, (uint16_t)node, DMG_POOL_DETACH, &job);
+            }
+            return dmg_error(status, "%s", sentence);
+        }
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_job_detach(dmg_channel *channel, uint64_t id)
+{
+    const dmg_job job = {.id = id};
+    dmg_status first = DMG_OK;
+    for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
+        dmg_status status = call_tenant(channel, (uint16_t)node, DMG_POOL_DETACH, &job);
+        first = first == DMG_OK ? status : first;
+    }
+    return first;
+}

@@ -117,10 +117,47 @@ static dmg_status handle_update(dmg_memory_node *node, const dmg_request *reques
     return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
 }
 
-static void release_job(void *context, uint64_t job)
+static dmg_status handle_keep(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_tenant_request *asked = request->payload;
+    dmg_pool_bytes_reply reply;
+    if (asked->job == 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "0 is not a job");
+    }
+    dmg_status status = check_tenant(node, asked->job, request->client);
+    if (status == DMG_OK) {
+        status = dmg_tenancy_keep(node->tenancy, asked->job);
+    }
+    reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
+    return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
+}
+
+static dmg_status handle_drop(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_tenant_request *asked = request->payload;
+    dmg_pool_bytes_reply reply = {0};
+    dmg_status status = dmg_tenancy_drop(node->tenancy, asked->job);
+    if (status == DMG_OK) {
+        reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
+        dmg_segment_allocator_free_job(node->allocator, asked->job);
+    }
+    bool is_done = status == DMG_OK || status == DMG_ERR_NOT_FOUND;
+    return is_done ? answer(node, request, &reply, sizeof reply) : status;
+}
+
+static dmg_status handle_kept(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_tenant_request *asked = request->payload;
+    dmg_pool_kept_reply reply = {.job = dmg_tenancy_next_kept(node->tenancy, asked->job)};
+    return answer(node, request, &reply, sizeof reply);
+}
+
+static void release_job(void *context, uint64_t job, bool is_kept)
 {
     dmg_memory_node *node = context;
-    dmg_segment_allocator_free_job(node->allocator, job);
+    if (!is_kept) {
+        dmg_segment_allocator_free_job(node->allocator, job);
+    }
     if (node->catalog != NULL) {
         dmg_catalog_erase_job(node->catalog, job);
     }
@@ -161,6 +198,40 @@ static dmg_status handle_catalog_remove(dmg_memory_node *node, const dmg_request
 {
     const dmg_catalog_name_request *asked = request->payload;
     dmg_status status = check_name(asked->name, sizeof asked->name, "a catalog entry");
+    if (status == DMG_OK) {
+        status = dmg_catalog_erase(node->catalog, asked->name);
+    }
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status check_two_names(const dmg_catalog_two_names_request *asked, bool may_be_empty)
+{
+    dmg_status status = check_name(asked->prefix, sizeof asked->prefix, "a catalog entry");
+    if (status == DMG_OK && !(may_be_empty && asked->name[0] == '\0')) {
+        status = check_name(asked->name, sizeof asked->name, "a catalog entry");
+    }
+    return status;
+}
+
+static dmg_status handle_catalog_next(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_catalog_two_names_request *asked = request->payload;
+    dmg_status status = check_two_names(asked, true);
+    if (status != DMG_OK) {
+        return status;
+    }
+    const char *name = dmg_catalog_next_name(node->catalog, asked->prefix, asked->name);
+    return answer(node, request, name, name != NULL ? strlen(name) : 0);
+}
+
+static dmg_status handle_catalog_remove_unused(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_catalog_two_names_request *asked = request->payload;
+    dmg_status status = check_two_names(asked, false);
+    const char *user = status == DMG_OK ? dmg_catalog_next_name(node->catalog, asked->prefix, "") : NULL;
+    if (user != NULL) {
+        status = dmg_error(DMG_ERR_EXISTS, "the catalog entry \"%s\" is in use: there is \"%s\"", asked->name, user);
+    }
     if (status == DMG_OK) {
         status = dmg_catalog_erase(node->catalog, asked->name);
     }
@@ -252,6 +323,12 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_JOB_BARRIER - DMG_POOL_ALLOCATE] = {handle_barrier, EXACTLY(dmg_job_barrier_request), true},
     [DMG_JOB_ABORT - DMG_POOL_ALLOCATE] = {handle_abort, EXACTLY(dmg_job_abort_request), true},
     [DMG_JOB_LEAVE - DMG_POOL_ALLOCATE] = {handle_leave, EXACTLY(dmg_job_member_request), true},
+    [DMG_POOL_KEEP - DMG_POOL_ALLOCATE] = {handle_keep, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_DROP - DMG_POOL_ALLOCATE] = {handle_drop, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_KEPT - DMG_POOL_ALLOCATE] = {handle_kept, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_CATALOG_NEXT - DMG_POOL_ALLOCATE] = {handle_catalog_next, EXACTLY(dmg_catalog_two_names_request), true},
+    [DMG_CATALOG_REMOVE_UNUSED -
+        DMG_POOL_ALLOCATE] = {handle_catalog_remove_unused, EXACTLY(dmg_catalog_two_names_request), true},
 };
 
 static dmg_status dispatch(dmg_memory_node *node, const dmg_request *request)

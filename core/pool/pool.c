@@ -6,6 +6,7 @@
 #include "core/pool/protocol.h"
 #include "core/pool/segment_allocator.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,54 @@ dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocat
     return status;
 }
 
+/* ---- what jobs leave behind ---- */
+
+/* The same request about a job to every node; the answers are added up. Goes on after an error, and returns the first one. */
+static dmg_status call_all(dmg_channel *channel, uint32_t type, uint64_t job, uint64_t *bytes)
+{
+    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = job};
+    dmg_status first = DMG_OK;
+    char sentence[DMG_POOL_SENTENCE_BYTES] = "";
+    uint64_t sum = 0;
+    for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
+        dmg_pool_bytes_reply reply = {0};
+        dmg_status status =
+            dmg_pool_call_exact(channel, (uint16_t)node, type, &request, sizeof request, &reply, sizeof reply);
+        sum += reply.bytes;
+        if (status != DMG_OK && first == DMG_OK) {
+            first = status;
+            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+        }
+    }
+    if (bytes != NULL) {
+        *bytes = sum;
+    }
+    return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
+}
+
+dmg_status dmg_pool_keep(dmg_channel *channel, uint64_t job, uint64_t *bytes)
+{
+    return call_all(channel, DMG_POOL_KEEP, job, bytes);
+}
+
+dmg_status dmg_pool_drop(dmg_channel *channel, uint64_t job, uint64_t *bytes)
+{
+    return call_all(channel, DMG_POOL_DROP, job, bytes);
+}
+
+dmg_status dmg_pool_kept(dmg_channel *channel, uint16_t node, uint64_t after, uint64_t *job)
+{
+    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = after};
+    dmg_pool_kept_reply reply = {0};
+    dmg_status status =
+        dmg_pool_call_exact(channel, node, DMG_POOL_KEPT, &request, sizeof request, &reply, sizeof reply);
+    if (status == DMG_OK && reply.job != 0 && reply.job <= after) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "memory node %u lists its jobs out of order", node);
+    }
+    *job = status == DMG_OK ? reply.job : 0;
+    return status;
+}
+
 /* ---- catalog ---- */
 
 dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name, const void *value, size_t bytes)
@@ -166,4 +215,39 @@ dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name)
         return status;
     }
     return dmg_pool_call_exact(channel, 0, DMG_CATALOG_REMOVE, &request, sizeof request, NULL, 0);
+}
+
+dmg_status dmg_catalog_remove_unused(dmg_channel *channel, const char *name, const char *prefix)
+{
+    dmg_catalog_two_names_request request = {.header = dmg_pool_header_make()};
+    dmg_status status = dmg_pool_name_copy(request.name, sizeof request.name, name, "a catalog entry");
+    if (status == DMG_OK) {
+        status = dmg_pool_name_copy(request.prefix, sizeof request.prefix, prefix, "a catalog entry's user");
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    return dmg_pool_call_exact(channel, 0, DMG_CATALOG_REMOVE_UNUSED, &request, sizeof request, NULL, 0);
+}
+
+dmg_status dmg_catalog_next(dmg_channel *channel, const char *prefix, char name[DMG_CATALOG_NAME_BYTES])
+{
+    dmg_catalog_two_names_request request = {.header = dmg_pool_header_make()};
+    char next[DMG_CATALOG_NAME_BYTES] = "";
+    size_t bytes = sizeof next - 1;
+    dmg_status status = dmg_pool_name_copy(request.prefix, sizeof request.prefix, prefix, "catalog entries");
+    if (status != DMG_OK) {
+        return status;
+    }
+    memcpy(request.name, name, strnlen(name, sizeof request.name - 1));
+    status = dmg_pool_call(channel, 0, DMG_CATALOG_NEXT, &request, sizeof request, next, &bytes);
+    if (status != DMG_OK) {
+        return status;
+    }
+    next[bytes] = '\0';
+    if (next[0] != '\0' && (strcmp(next, name) <= 0 || strncmp(next, prefix, strlen(prefix)) != 0)) {
+        return dmg_error(DMG_ERR_PROTOCOL, "memory node 0 lists the catalog out of order");
+    }
+    memcpy(name, next, sizeof next);
+    return DMG_OK;
 }

@@ -18,6 +18,19 @@
  */
 dmg_status dmg_pool_allocate(dmg_channel *channel, uint16_t node, uint64_t job, uint64_t bytes, dmg_address *address);
 dmg_status dmg_pool_free(dmg_channel *channel, dmg_address address);
+/**
+ * Keep the extents of a job beyond its end, on all nodes: from then on they belong to the pool as a whole, under the job's id. This client must be in the
+ * job or attached to it. `*bytes` (may be NULL) is how many they are. Entries of the catalog are not kept. When it fails half-way, some
+ * nodes keep them: dmg_pool_kept finds such jobs, and dmg_pool_drop frees what they left.
+ */
+dmg_status dmg_pool_keep(dmg_channel *channel, uint64_t job, uint64_t *bytes);
+/**
+ * Free the extents that a job has left behind, on all nodes. A node that keeps none of it is passed over. DMG_ERR_EXISTS while anybody is in
+ * the job. `*bytes` (may be NULL) is what was freed.
+ */
+dmg_status dmg_pool_drop(dmg_channel *channel, uint64_t job, uint64_t *bytes);
+/** The first job behind `after` whose extents a node keeps, and that nobody is in any more; 0: there is none. */
+dmg_status dmg_pool_kept(dmg_channel *channel, uint16_t node, uint64_t after, uint64_t *job);
 /** Bytes allocated on a node, the peak, and the segment's size. */
 dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocated, uint64_t *peak, uint64_t *total);
 
@@ -49,6 +62,13 @@ dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name,
  */
 dmg_status dmg_catalog_get(dmg_channel *channel, const char *name, void *value, size_t *bytes);
 dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name);
+/**
+ * Remove an entry unless another one's name begins with `prefix`: that is DMG_ERR_EXISTS. In one step, so that who puts such an entry first and
+ * looks for `name` then is never wrong.
+ */
+dmg_status dmg_catalog_remove_unused(dmg_channel *channel, const char *name, const char *prefix);
+/** Replace `name` by the next one, in the order of bytes, that begins with `prefix`; "" goes in at the start, and comes out at the end. */
+dmg_status dmg_catalog_next(dmg_channel *channel, const char *prefix, char name[DMG_CATALOG_NAME_BYTES]);
 
 /* ---- jobs: ranks and barriers, kept by node 0 ---- */
 
@@ -90,7 +110,14 @@ dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, cons
 dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction);
 /** Give up: the others' barriers fail with this rank's sentence. */
 dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence);
-/** Leave; when the last rank has left, the job's extents and catalog entries are freed. */
+/** Leave; when the last rank has left, and nobody else is attached, the job's extents (unless kept) and catalog entries are freed. */
 dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job);
+/**
+ * Attach to a job without a rank in it, on all nodes: while this client is attached, what the job has in the pool stays. At least one member must be in
+ * the job when this is called, and until it returns.
+ */
+dmg_status dmg_job_attach(dmg_channel *channel, uint64_t job);
+/** Undo dmg_job_attach. */
+dmg_status dmg_job_detach(dmg_channel *channel, uint64_t job);
 
 #endif

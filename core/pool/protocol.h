@@ -28,14 +28,19 @@ enum {
     DMG_POOL_ATTACH,                            /**< dmg_pool_tenant_request */
     DMG_POOL_DETACH,                            /**< dmg_pool_tenant_request */
     DMG_POOL_UPDATE,                            /**< dmg_pool_update_request and updates -> dmg_pool_update_reply */
+    DMG_POOL_KEEP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
+    DMG_POOL_DROP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
+    DMG_POOL_KEPT,                              /**< dmg_pool_tenant_request -> dmg_pool_kept_reply */
     DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
     DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
     DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */
-    DMG_JOB_JOIN,                               /**< dmg_job_join_request -> dmg_job_join_reply, when all have joined */
-    DMG_JOB_READY,                              /**< dmg_job_member_request, answered when all are ready */
-    DMG_JOB_BARRIER,                            /**< dmg_job_barrier_request -> dmg_reduction, when all have come */
-    DMG_JOB_ABORT,                              /**< dmg_job_abort_request */
-    DMG_JOB_LEAVE,                              /**< dmg_job_member_request */
+    DMG_CATALOG_NEXT,          /**< dmg_catalog_two_names_request -> the name, empty when there is none */
+    DMG_CATALOG_REMOVE_UNUSED, /**< dmg_catalog_two_names_request */
+    DMG_JOB_JOIN,              /**< dmg_job_join_request -> dmg_job_join_reply, when all have joined */
+    DMG_JOB_READY,             /**< dmg_job_member_request, answered when all are ready */
+    DMG_JOB_BARRIER,           /**< dmg_job_barrier_request -> dmg_reduction, when all have come */
+    DMG_JOB_ABORT,             /**< dmg_job_abort_request */
+    DMG_JOB_LEAVE,             /**< dmg_job_member_request */
     DMG_POOL_MESSAGE_TYPE_END
 };
 
@@ -75,6 +80,16 @@ typedef struct dmg_pool_tenant_request {
     uint64_t job;
 } dmg_pool_tenant_request;
 
+/** Bytes of a job's extents on the node, which are kept now, or were freed. */
+typedef struct dmg_pool_bytes_reply {
+    uint64_t bytes;
+} dmg_pool_bytes_reply;
+
+/** The first job behind the one asked for whose extents are kept and that nobody is attached to; 0: none. */
+typedef struct dmg_pool_kept_reply {
+    uint64_t job;
+} dmg_pool_kept_reply;
+
 /**
  * Updates that the memory node applies to attributes of its own (ValRD; DMG, section 4.3.1). Behind the request come `count` updates: the attribute's
  * index in four bytes, then the value in as many as the attribute has.
@@ -104,6 +119,12 @@ typedef struct dmg_catalog_name_request {
     dmg_pool_header header;
     char name[DMG_CATALOG_NAME_BYTES];
 } dmg_catalog_name_request;
+
+typedef struct dmg_catalog_two_names_request {
+    dmg_pool_header header;
+    char name[DMG_CATALOG_NAME_BYTES];   /**< of the entry; to find the next one: where to go on, empty at the start */
+    char prefix[DMG_CATALOG_NAME_BYTES]; /**< of names */
+} dmg_catalog_two_names_request;
 
 typedef struct dmg_job_join_request {
     dmg_pool_header header;

@@ -228,6 +228,15 @@ void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t j
     allocator->count = kept;
 }
 
+uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator, uint64_t job)
+{
+    uint64_t bytes = 0;
+    for (uint32_t index = 0; index < allocator->count; index++) {
+        bytes += allocator->extents[index].job == job ? allocator->extents[index].bytes : 0;
+    }
+    return bytes;
+}
+
 void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,
                                  uint64_t *total)
 {

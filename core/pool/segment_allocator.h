@@ -54,6 +54,8 @@ dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t
 dmg_status dmg_segment_allocator_free(dmg_segment_allocator *allocator, uint64_t offset);
 /** Free all extents of a job (not 0). */
 void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job);
+/** Bytes in the extents of a job. */
+uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator, uint64_t job);
 /** Bytes in extents now, the most there ever were, and the segment's size. Each may be NULL. */
 void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,
                                  uint64_t *total);

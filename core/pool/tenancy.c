@@ -15,6 +15,9 @@ struct dmg_tenancy {
     uint32_t count;
     uint32_t capacity;
     attachment *attachments; /* in no order: they are few, and change only when a job starts or ends */
+    uint32_t kept_count;
+    uint32_t kept_capacity;
+    uint64_t *kept; /* jobs, in no order */
 };
 
 dmg_status dmg_tenancy_create(dmg_tenancy_release release, void *context, dmg_tenancy **tenancy)
@@ -32,6 +35,7 @@ void dmg_tenancy_destroy(dmg_tenancy *tenancy)
 {
     if (tenancy != NULL) {
         free(tenancy->attachments);
+        free(tenancy->kept);
         free(tenancy);
     }
 }
@@ -68,17 +72,34 @@ bool dmg_tenancy_is_attached(const dmg_tenancy *tenancy, uint64_t job, uint64_t 
     return false;
 }
 
+static bool has_attachment(const dmg_tenancy *tenancy, uint64_t job)
+{
+    for (uint32_t index = 0; index < tenancy->count; index++) {
+        if (tenancy->attachments[index].job == job) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the job stands among the kept ones, or behind them. */
+static uint32_t kept_find(const dmg_tenancy *tenancy, uint64_t job)
+{
+    uint32_t index = 0;
+    while (index < tenancy->kept_count && tenancy->kept[index] != job) {
+        index++;
+    }
+    return index;
+}
+
 /* Remove one attachment, and release its job when it was the last one. */
 static void attachment_remove(dmg_tenancy *tenancy, uint32_t index)
 {
     uint64_t job = tenancy->attachments[index].job;
     tenancy->attachments[index] = tenancy->attachments[--tenancy->count];
-    for (uint32_t other = 0; other < tenancy->count; other++) {
-        if (tenancy->attachments[other].job == job) {
-            return;
-        }
+    if (!has_attachment(tenancy, job)) {
+        tenancy->release(tenancy->context, job, kept_find(tenancy, job) < tenancy->kept_count);
     }
-    tenancy->release(tenancy->context, job);
 }
 
 dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t client)
@@ -100,4 +121,50 @@ void dmg_tenancy_client_gone(dmg_tenancy *tenancy, uint64_t client)
             attachment_remove(tenancy, index);
         }
     }
+}
+
+dmg_status dmg_tenancy_keep(dmg_tenancy *tenancy, uint64_t job)
+{
+    if (kept_find(tenancy, job) < tenancy->kept_count) {
+        return DMG_OK;
+    }
+    if (tenancy->kept_count == DMG_TENANCY_KEPT_MAX) {
+        return dmg_error(DMG_ERR_LIMIT, "a memory node keeps what at most %d jobs leave behind", DMG_TENANCY_KEPT_MAX);
+    }
+    if (tenancy->kept_count == tenancy->kept_capacity) {
+        uint32_t capacity = tenancy->kept_capacity == 0 ? 16 : 2 * tenancy->kept_capacity;
+        uint64_t *larger = realloc(tenancy->kept, capacity * sizeof *larger);
+        if (larger == NULL) {
+            return dmg_error(DMG_ERR_MEMORY, "the memory node has no memory for its list of jobs");
+        }
+        tenancy->kept = larger;
+        tenancy->kept_capacity = capacity;
+    }
+    tenancy->kept[tenancy->kept_count++] = job;
+    return DMG_OK;
+}
+
+dmg_status dmg_tenancy_drop(dmg_tenancy *tenancy, uint64_t job)
+{
+    uint32_t index = kept_find(tenancy, job);
+    if (index == tenancy->kept_count) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "nothing is kept of job %llu", (unsigned long long)job);
+    }
+    if (has_attachment(tenancy, job)) {
+        return dmg_error(DMG_ERR_EXISTS, "job %llu is still running", (unsigned long long)job);
+    }
+    tenancy->kept[index] = tenancy->kept[--tenancy->kept_count];
+    return DMG_OK;
+}
+
+uint64_t dmg_tenancy_next_kept(const dmg_tenancy *tenancy, uint64_t after)
+{
+    uint64_t next = 0;
+    for (uint32_t index = 0; index < tenancy->kept_count; index++) {
+        uint64_t job = tenancy->kept[index];
+        if (job > after && (next == 0 || job < next) && !has_attachment(tenancy, job)) {
+            next = job;
+        }
+    }
+    return next;
 }

@@ -18,11 +18,13 @@
 
 /** Attachments that a memory node keeps at once. */
 #define DMG_TENANCY_ATTACHMENTS_MAX 16384
+/** Jobs whose extents a memory node keeps at once. */
+#define DMG_TENANCY_KEPT_MAX 4096
 
 typedef struct dmg_tenancy dmg_tenancy;
 
-/** A job has no attachment left: free what it has here. */
-typedef void (*dmg_tenancy_release)(void *context, uint64_t job);
+/** A job has no attachment left: free what it has here, its extents only when they are not kept. */
+typedef void (*dmg_tenancy_release)(void *context, uint64_t job, bool is_kept);
 
 dmg_status dmg_tenancy_create(dmg_tenancy_release release, void *context, dmg_tenancy **tenancy);
 /** NULL is allowed. Releases nothing. */
@@ -34,5 +36,12 @@ bool dmg_tenancy_is_attached(const dmg_tenancy *tenancy, uint64_t job, uint64_t 
 dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t client);
 /** Undo all attachments of a client. */
 void dmg_tenancy_client_gone(dmg_tenancy *tenancy, uint64_t client);
+
+/** Remember that the extents of a job stay behind when it ends. Doing it again changes nothing. DMG_ERR_LIMIT, DMG_ERR_MEMORY. */
+dmg_status dmg_tenancy_keep(dmg_tenancy *tenancy, uint64_t job);
+/** Forget that, for the caller to free them. DMG_ERR_NOT_FOUND when they are not kept, DMG_ERR_EXISTS while anybody is attached. */
+dmg_status dmg_tenancy_drop(dmg_tenancy *tenancy, uint64_t job);
+/** The smallest job above `after` that is kept and has no attachment; 0: none. */
+uint64_t dmg_tenancy_next_kept(const dmg_tenancy *tenancy, uint64_t after);
 
 #endif

@@ -350,11 +350,13 @@ static dmg_status send_raw(uint16_t node, uint32_t type, const void *payload, si
 
 /* The right size of each request, from DMG_POOL_ALLOCATE on. */
 static const size_t request_bytes[] = {
-    sizeof(dmg_pool_allocate_request), sizeof(dmg_pool_extent_request), sizeof(dmg_pool_extent_request),
-    sizeof(dmg_pool_header),           sizeof(dmg_pool_tenant_request), sizeof(dmg_pool_tenant_request),
-    sizeof(dmg_pool_update_request),   sizeof(dmg_catalog_put_request), sizeof(dmg_catalog_name_request),
-    sizeof(dmg_catalog_name_request),  sizeof(dmg_job_join_request),    sizeof(dmg_job_member_request),
-    sizeof(dmg_job_barrier_request),   sizeof(dmg_job_abort_request),   sizeof(dmg_job_member_request),
+    sizeof(dmg_pool_allocate_request), sizeof(dmg_pool_extent_request),       sizeof(dmg_pool_extent_request),
+    sizeof(dmg_pool_header),           sizeof(dmg_pool_tenant_request),       sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_update_request),   sizeof(dmg_pool_tenant_request),       sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_tenant_request),   sizeof(dmg_catalog_put_request),       sizeof(dmg_catalog_name_request),
+    sizeof(dmg_catalog_name_request),  sizeof(dmg_catalog_two_names_request), sizeof(dmg_catalog_two_names_request),
+    sizeof(dmg_job_join_request),      sizeof(dmg_job_member_request),        sizeof(dmg_job_barrier_request),
+    sizeof(dmg_job_abort_request),     sizeof(dmg_job_member_request),
 };
 static_assert(sizeof request_bytes / sizeof request_bytes[0] == DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALLOCATE,
               "every message type has a size here");
@@ -417,6 +419,20 @@ static void bad_values_are_answered_with_an_error(void)
     CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_GET, &name, sizeof name), DMG_ERR_ARGUMENT);
     memset(name.name, 'n', sizeof name.name);
     CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_REMOVE, &name, sizeof name), DMG_ERR_ARGUMENT);
+    dmg_catalog_two_names_request names = {.header = header, .name = "name"};
+    CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_NEXT, &names, sizeof names), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_REMOVE_UNUSED, &names, sizeof names), DMG_ERR_ARGUMENT);
+    memset(names.name, 'n', sizeof names.name);
+    memcpy(names.prefix, "n", 2);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_NEXT, &names, sizeof names), DMG_ERR_ARGUMENT);
+    names.name[0] = '\0';
+    memset(names.prefix, 'n', sizeof names.prefix);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_NEXT, &names, sizeof names), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEEP, &tenant, sizeof tenant), DMG_ERR_ARGUMENT);
+    tenant.job = UINT64_MAX;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEEP, &tenant, sizeof tenant), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_DROP, &tenant, sizeof tenant), DMG_OK);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEPT, &tenant, sizeof tenant), DMG_OK);
     dmg_job_join_request join = {.header = header, .name = "job", .rank = 1, .size = 1};
     CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_JOIN, &join, sizeof join), DMG_ERR_ARGUMENT);
     join = (dmg_job_join_request){.header = header, .name = "job", .rank = 0, .size = UINT32_MAX};

@@ -372,13 +372,15 @@ static void catalog_is_bounded(void)
 
 typedef struct released_jobs {
     uint32_t count;
+    uint32_t kept_count;
     uint64_t jobs[16];
 } released_jobs;
 
-static void note_release(void *context, uint64_t job)
+static void note_release(void *context, uint64_t job, bool is_kept)
 {
     released_jobs *released = context;
     released->jobs[released->count++ % 16] = job;
+    released->kept_count += is_kept;
 }
 
 static void a_job_is_released_when_its_last_tenant_has_gone(void)
@@ -404,6 +406,32 @@ static void a_job_is_released_when_its_last_tenant_has_gone(void)
     dmg_tenancy_destroy(tenancy);
 }
 
+static void what_a_job_keeps_is_dropped_when_nobody_is_in_it(void)
+{
+    released_jobs released = {0};
+    dmg_tenancy *tenancy;
+    CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
+    for (uint64_t job = 10; job <= 30; job += 10) {
+        CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, job, 1), DMG_OK);
+    }
+    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 30), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 10), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 10), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 0);
+    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_ERR_EXISTS);
+    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 20), DMG_ERR_NOT_FOUND);
+    dmg_tenancy_client_gone(tenancy, 1);
+    CU_ASSERT_EQUAL(released.count, 3);
+    CU_ASSERT_EQUAL(released.kept_count, 2);
+    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 10);
+    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 10), 30);
+    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 30), 0);
+    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 30);
+    dmg_tenancy_destroy(tenancy);
+}
+
 static void tenancy_is_bounded(void)
 {
     released_jobs released = {0};
@@ -415,6 +443,11 @@ static void tenancy_is_bounded(void)
     }
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 1, 2), DMG_ERR_LIMIT);
+    for (uint64_t job = 1; job <= DMG_TENANCY_KEPT_MAX; job++) {
+        wrong += dmg_tenancy_keep(tenancy, job) != DMG_OK;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, DMG_TENANCY_KEPT_MAX + 1), DMG_ERR_LIMIT);
     dmg_tenancy_destroy(tenancy);
 }
 
@@ -439,6 +472,7 @@ int main(int argc, char **argv)
         DMG_TEST(catalog_finds_by_name_and_refuses_twice),
         DMG_TEST(catalog_is_bounded),
         DMG_TEST(a_job_is_released_when_its_last_tenant_has_gone),
+        DMG_TEST(what_a_job_keeps_is_dropped_when_nobody_is_in_it),
         DMG_TEST(tenancy_is_bounded),
         {NULL, NULL},
     };
