@@ -20,6 +20,13 @@ typedef struct dmg_command {
 } dmg_command;
 
 extern const dmg_command dmg_command_run;
+extern const dmg_command dmg_command_pool_start;
+extern const dmg_command dmg_command_pool_status;
+extern const dmg_command dmg_command_pool_stop;
+extern const dmg_command dmg_command_pool_clean;
+extern const dmg_command dmg_command_load;
+extern const dmg_command dmg_command_unload;
+extern const dmg_command dmg_command_list;
 extern const dmg_command dmg_command_convert;
 extern const dmg_command dmg_command_generate_kron;
 extern const dmg_command dmg_command_info_graph;

@@ -1,6 +1,6 @@
 /*
- * dmgraph run: a one-shot run. Reads the graph, starts memory nodes and compute nodes as child processes, has them load and run, reads
- * the result out of the pool, and cleans up.
+ * dmgraph run: reads the graph, starts memory nodes and compute nodes as child processes, has them load and run, reads
+ * the result out of the pool, and cleans up. With --pool the memory nodes and the graph are there already (run_pool.c).
  *
  * When anything goes wrong, the course stops where it is, and one place (give_up) stops the nodes, removes what was begun, and ends the
  * process: a step may still be running in its thread, so nothing is freed then.
@@ -33,11 +33,15 @@ static dmg_status unknown_algorithm(const char *name)
     return dmg_error(DMG_ERR_ARGUMENT, "run: there is no algorithm '%s'; there are %s", name, known);
 }
 
-static uint32_t core_count(void)
+void dmg_run_choose_threads(dmg_run *run)
 {
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (uint32_t)count : 1;
+    if (!dmg_has(run->settings, DMG_OPTION_THREADS)) {
+        cpu_set_t set;
+        int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+        uint32_t threads = (uint32_t)cores / run->cn_count;
+        dmg_set_number(run->settings, DMG_OPTION_THREADS, threads > 0 ? threads : 1);
+    }
+    run->threads = (uint32_t)dmg_number(run->settings, DMG_OPTION_THREADS);
 }
 
 /** Fill in what depends on other settings, so that the echo shows it. */
@@ -46,14 +50,15 @@ static dmg_status complete_settings(dmg_run *run)
     dmg_settings *settings = run->settings;
     run->mn_count = (uint32_t)dmg_number(settings, DMG_OPTION_MNS);
     run->cn_count = (uint32_t)dmg_number(settings, DMG_OPTION_CNS);
-    if (!dmg_has(settings, DMG_OPTION_THREADS)) {
-        uint32_t threads = core_count() / run->cn_count;
-        dmg_set_number(settings, DMG_OPTION_THREADS, threads > 0 ? threads : 1);
-    }
-    if (!dmg_has(settings, DMG_OPTION_PARTITIONS)) {
+    dmg_run_choose_threads(run);
+    if (!run->pool && !dmg_has(settings, DMG_OPTION_PARTITIONS)) {
         dmg_set_number(settings, DMG_OPTION_PARTITIONS, run->cn_count);
     }
-    run->threads = (uint32_t)dmg_number(settings, DMG_OPTION_THREADS);
+    run->partitions = (uint32_t)dmg_number(settings, DMG_OPTION_PARTITIONS);
+    const char *memory = dmg_value_text(settings, DMG_OPTION_MEMORY);
+    if (memory && strchr(memory, ',')) {
+        return dmg_error(DMG_ERR_ARGUMENT, "run: --memory takes one size, for all memory nodes");
+    }
     run->peer_timeout_ns = dmg_number(settings, DMG_OPTION_PEER_TIMEOUT);
     const char *output = dmg_value_text(settings, DMG_OPTION_OUTPUT);
     if (dmg_flag(settings, DMG_OPTION_JSON) && output && strcmp(output, "-") == 0) {
@@ -121,6 +126,9 @@ static dmg_status choose_source(dmg_run *run)
                          graph->ids ? " with gaps" : "");
     }
     run->source_was_chosen = true;
+    if (run->pool) {
+        return dmg_launcher_call(run->launcher, dmg_run_pool_source, run);
+    }
     uint64_t vertex = 0;
     while (vertex < graph->vertex_count && graph->out.offsets[vertex] == graph->out.offsets[vertex + 1]) {
         vertex++;
@@ -129,6 +137,17 @@ static dmg_status choose_source(dmg_run *run)
         run->parameters.source = vertex < graph->vertex_count ? (uint32_t)vertex : 0;
     }
     return DMG_OK;
+}
+
+/** Before anything of the graph is looked at. */
+static dmg_status find_pool(dmg_run *run)
+{
+    run->pool = calloc(1, sizeof *run->pool);
+    if (!run->pool) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory to start");
+    }
+    dmg_status status = dmg_pool_file_find(dmg_value_text(run->settings, DMG_OPTION_POOL), &run->pool->file);
+    return status == DMG_OK ? dmg_run_pool_settings(run) : status;
 }
 
 static dmg_status check_graph(dmg_run *run)
@@ -150,18 +169,11 @@ static double seconds_since(uint64_t started_ns)
     return (double)(dmg_now_ns() - started_ns) / 1e9;
 }
 
-static dmg_status go(dmg_run *run)
+/** The graph out of its file, and memory nodes to load it into. */
+static dmg_status prepare_nodes(dmg_run *run)
 {
     uint64_t started_ns = dmg_now_ns();
-    dmg_status status = dmg_launcher_create(&run->launcher);
-    const char *output = dmg_value_text(run->settings, DMG_OPTION_OUTPUT);
-    if (status == DMG_OK && output) {
-        /* Before the work, so that a place that cannot be written to costs nothing. */
-        status = dmg_output_file_open(output, &run->output);
-    }
-    if (status == DMG_OK) {
-        status = dmg_launcher_call(run->launcher, read_graph, run);
-    }
+    dmg_status status = dmg_launcher_call(run->launcher, read_graph, run);
     if (status == DMG_OK) {
         status = check_graph(run);
     }
@@ -176,6 +188,41 @@ static dmg_status go(dmg_run *run)
         status = dmg_run_start_memory_nodes(run);
         run->times.start = seconds_since(nodes_ns);
     }
+    return status;
+}
+
+/** The graph in a pool, held so that nobody unloads it. */
+static dmg_status prepare_pool(dmg_run *run)
+{
+    uint64_t started_ns = dmg_now_ns();
+    dmg_run_listen(run);
+    dmg_status status = dmg_launcher_call(run->launcher, dmg_run_pool_attach, run);
+    if (status == DMG_OK) {
+        dmg_set_number(run->settings, DMG_OPTION_PARTITIONS, run->partitions);
+        status = check_graph(run);
+    }
+    run->times.read = seconds_since(started_ns);
+    return status;
+}
+
+static dmg_status leave_pool(void *context)
+{
+    dmg_run *run = context;
+    return dmg_pool_client_close(run->pool, DMG_OK);
+}
+
+static dmg_status go(dmg_run *run)
+{
+    uint64_t started_ns = dmg_now_ns();
+    dmg_status status = dmg_launcher_create(&run->launcher);
+    const char *output = dmg_value_text(run->settings, DMG_OPTION_OUTPUT);
+    if (status == DMG_OK && output) {
+        /* Before the work, so that a place that cannot be written to costs nothing. */
+        status = dmg_output_file_open(output, &run->output);
+    }
+    if (status == DMG_OK) {
+        status = run->pool ? prepare_pool(run) : prepare_nodes(run);
+    }
     if (status == DMG_OK) {
         status = dmg_run_compute(run);
     }
@@ -187,7 +234,8 @@ static dmg_status go(dmg_run *run)
         status = dmg_launcher_dismiss(run->launcher, DMG_CHILD_COMPUTE_NODE, "leave");
     }
     if (status == DMG_OK) {
-        status = dmg_launcher_dismiss(run->launcher, DMG_CHILD_MEMORY_NODE, "stop");
+        status = run->pool ? dmg_launcher_call(run->launcher, leave_pool, run)
+                           : dmg_launcher_dismiss(run->launcher, DMG_CHILD_MEMORY_NODE, "stop");
     }
     if (status == DMG_OK && run->output) {
         /* Last: a run that failed in any way, or whose answer is wrong, has no output. */
@@ -240,21 +288,24 @@ static void clean_up(dmg_run *run)
     dmg_headline_destroy(run->headline);
     dmg_graph_source_close(&run->source);
     free(run->iterations);
+    free(run->pool);
     dmg_progress_bar_destroy(run->bar);
     free(run);
 }
 
-static const dmg_option_id options[] = {
-    DMG_OPTION_TRANSPORT,    DMG_OPTION_MNS,        DMG_OPTION_CNS,         DMG_OPTION_THREADS,
-    DMG_OPTION_CACHE,        DMG_OPTION_MEMORY,     DMG_OPTION_SOURCE,      DMG_OPTION_ITERATIONS,
-    DMG_OPTION_TOLERANCE,    DMG_OPTION_DAMPING,    DMG_OPTION_DIRECTED,    DMG_OPTION_UNDIRECTED,
-    DMG_OPTION_UNWEIGHTED,   DMG_OPTION_DEDUP,      DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY,
-    DMG_OPTION_DIRECTION,    DMG_OPTION_DENSITY,    DMG_OPTION_UPDATES,     DMG_OPTION_REFERENCE_EDGES,
-    DMG_OPTION_PRECISION,    DMG_OPTION_PARTITIONS, DMG_OPTION_TASKS,       DMG_OPTION_PIN_THREADS,
-    DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,  DMG_OPTION_PAGE_SIZE,   DMG_LINK_OPTIONS,
-    DMG_OPTION_PREFAULT,     DMG_OPTION_OUTPUT,     DMG_OPTION_VERIFY,      DMG_OPTION_TABLE,
-    DMG_OPTION_JSON,         DMG_OPTION_QUIET,      DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL,
-    DMG_OPTION_HELP,         DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_POOL,        DMG_OPTION_TRANSPORT,      DMG_OPTION_MNS,
+                                        DMG_OPTION_CNS,         DMG_OPTION_THREADS,        DMG_OPTION_CACHE,
+                                        DMG_OPTION_MEMORY,      DMG_OPTION_SOURCE,         DMG_OPTION_ITERATIONS,
+                                        DMG_OPTION_TOLERANCE,   DMG_OPTION_DAMPING,        DMG_OPTION_DIRECTED,
+                                        DMG_OPTION_UNDIRECTED,  DMG_OPTION_UNWEIGHTED,     DMG_OPTION_DEDUP,
+                                        DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_DIRECTION,
+                                        DMG_OPTION_DENSITY,     DMG_OPTION_UPDATES,        DMG_OPTION_REFERENCE_EDGES,
+                                        DMG_OPTION_PRECISION,   DMG_OPTION_PARTITIONS,     DMG_OPTION_TASKS,
+                                        DMG_OPTION_PIN_THREADS, DMG_OPTION_PEER_TIMEOUT,   DMG_OPTION_NUMA_NODE,
+                                        DMG_OPTION_PAGE_SIZE,   DMG_LINK_OPTIONS,          DMG_OPTION_PREFAULT,
+                                        DMG_OPTION_OUTPUT,      DMG_OPTION_VERIFY,         DMG_OPTION_TABLE,
+                                        DMG_OPTION_JSON,        DMG_OPTION_QUIET,          DMG_OPTION_NO_PROGRESS,
+                                        DMG_OPTION_LOG_LEVEL,   DMG_OPTION_HELP,           DMG_OPTION_COUNT};
 
 static int run_run(dmg_settings *settings)
 {
@@ -273,7 +324,13 @@ static int run_run(dmg_settings *settings)
     run->source.file = -1;
     run->started_s = (uint64_t)time(NULL);
     run->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_NO_PROGRESS));
-    dmg_status status = complete_settings(run);
+    dmg_status status = dmg_has(settings, DMG_OPTION_POOL) ? find_pool(run) : DMG_OK;
+    if (status == DMG_OK) {
+        status = complete_settings(run);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_job_name("run", run->job_name);
+    }
     if (status == DMG_OK) {
         status = go(run);
     }
@@ -293,6 +350,7 @@ const dmg_command dmg_command_run = {
     .summary = "start memory nodes and compute nodes, run an algorithm on a graph, print what came out",
     .details = "ALGORITHM is bfs, cc (weakly connected components), pagerank or sssp (shortest paths). GRAPH is an "
                "edge list, a\n"
-               "Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph convert' wrote.\n",
+               "Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph convert' wrote.\n"
+               "With --pool, GRAPH is the name of a graph that 'dmgraph load' left in a long-lived pool.\n",
     .options = options,
     .run = run_run};

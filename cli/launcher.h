@@ -57,6 +57,17 @@ void dmg_launcher_listen(dmg_launcher *launcher, uint64_t peer_timeout_ns, dmg_l
 dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
                               int file, dmg_child **child);
 
+/**
+ * The same for a node that is to outlive the launcher: in a session and a folder (/) of its own, with `output` as its standard output and error. Until the
+ * node has detached itself it dies with the launcher like any other.
+ */
+dmg_status dmg_launcher_start_session(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index,
+                                      const char *subcommand, int output, dmg_child **child);
+/** From now on silence is no sign of trouble, for children that are about to detach themselves. */
+void dmg_launcher_expect_detaching(dmg_launcher *launcher);
+/** Let go of all children: they go on, and are neither listened to nor stopped any more. */
+void dmg_launcher_let_go(dmg_launcher *launcher);
+
 /** Send a message (takes the reference). Never waits. */
 dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *message);
 

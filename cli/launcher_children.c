@@ -19,10 +19,14 @@
 #define GRACE_TERM_NS    (1000 * DMG_MILLISECOND_NS)
 #define GRACE_KILL_NS    (5000 * DMG_MILLISECOND_NS)
 /** Between fork and exec: only what is async-signal-safe. */
-static void become_child(const dmg_launcher *launcher, const char *subcommand, int control, int file,
+static void become_child(const dmg_launcher *launcher, const char *subcommand, int control, int file, int output,
                          pid_t launcher_pid)
 {
-    setpgid(0, 0); /* the terminal's Ctrl-C goes to the launcher alone */
+    if (output >= 0) {
+        setsid();
+    } else {
+        setpgid(0, 0); /* the terminal's Ctrl-C goes to the launcher alone */
+    }
     for (size_t index = 0; index < DMG_TAKEN_SIGNALS; index++) {
         signal(dmg_taken_signals[index], SIG_DFL);
     }
@@ -39,8 +43,9 @@ static void become_child(const dmg_launcher *launcher, const char *subcommand, i
     int file_copy = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1) : -1;
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (control_copy < 0 || nothing < 0 || (file >= 0 && file_copy < 0) || dup2(nothing, STDIN_FILENO) < 0 ||
-        dup2(nothing, STDOUT_FILENO) < 0 || dup2(control_copy, DMG_CHILD_CONTROL) < 0 ||
-        (file >= 0 && dup2(file_copy, DMG_CHILD_FILE) < 0)) {
+        dup2(output >= 0 ? output : nothing, STDOUT_FILENO) < 0 ||
+        (output >= 0 && (dup2(output, STDERR_FILENO) < 0 || chdir("/") != 0)) ||
+        dup2(control_copy, DMG_CHILD_CONTROL) < 0 || (file >= 0 && dup2(file_copy, DMG_CHILD_FILE) < 0)) {
         _exit(EXIT_FAILURE);
     }
     close_range(file >= 0 ? DMG_CHILD_FILE + 1 : DMG_CHILD_CONTROL + 1, ~0u, 0);
@@ -65,8 +70,8 @@ static dmg_status grow(dmg_launcher *launcher)
     return children && files ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "no memory for a list of nodes");
 }
 
-dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
-                              int file, dmg_child **result)
+static dmg_status start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand, int file,
+                        int output, dmg_child **result)
 {
     dmg_status status = grow(launcher);
     dmg_child *child = calloc(1, sizeof *child);
@@ -82,7 +87,7 @@ dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint3
     pid_t launcher_pid = getpid();
     pid_t pid = fork();
     if (pid == 0) {
-        become_child(launcher, subcommand, ends[1], file, launcher_pid);
+        become_child(launcher, subcommand, ends[1], file, output, launcher_pid);
     }
     int error = errno;
     close(ends[1]);
@@ -96,6 +101,37 @@ dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint3
     launcher->children[launcher->child_count++] = child;
     *result = child;
     return DMG_OK;
+}
+
+dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
+                              int file, dmg_child **child)
+{
+    return start(launcher, kind, index, subcommand, file, -1, child);
+}
+
+dmg_status dmg_launcher_start_session(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index,
+                                      const char *subcommand, int output, dmg_child **child)
+{
+    return start(launcher, kind, index, subcommand, -1, output, child);
+}
+
+void dmg_launcher_expect_detaching(dmg_launcher *launcher)
+{
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        launcher->children[index]->is_leaving = true;
+    }
+}
+
+void dmg_launcher_let_go(dmg_launcher *launcher)
+{
+    for (uint32_t index = 0; index < launcher->child_count; index++) {
+        dmg_child *child = launcher->children[index];
+        child->is_running = false;
+        if (child->control >= 0) {
+            close(child->control);
+            child->control = -1;
+        }
+    }
 }
 
 dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *message)

@@ -15,6 +15,13 @@
 #include <unistd.h>
 
 static const dmg_command *const commands[] = {&dmg_command_run,
+                                              &dmg_command_pool_start,
+                                              &dmg_command_pool_status,
+                                              &dmg_command_pool_stop,
+                                              &dmg_command_pool_clean,
+                                              &dmg_command_load,
+                                              &dmg_command_unload,
+                                              &dmg_command_list,
                                               &dmg_command_convert,
                                               &dmg_command_generate_kron,
                                               &dmg_command_info_graph,

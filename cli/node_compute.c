@@ -1,8 +1,9 @@
 /*
- * dmgraph compute-node: one compute node of a run, started by the launcher.
+ * dmgraph compute-node: one compute node of a run or of a load, started by the launcher.
  *
  * connect -> join the job -> rank 0 makes the store, the others find it in the catalog -> all load -> all run -> report -> wait until the launcher
- * has read the result -> leave.
+ * has read the result -> leave. On a graph that is in a long-lived pool already, all find the store and nobody loads; a load into such a
+ * pool runs nothing, and leaves when the launcher has taken over what was loaded.
  */
 #include "algorithms/algorithm.h"
 #include "cli/command.h"
@@ -14,6 +15,7 @@
 #include "cli/token.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/store/graph_catalog.h"
 #include "formats/binary_form.h"
 
 #include <stdio.h>
@@ -21,11 +23,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JOB_NAME   "run"
-#define GRAPH_NAME "run/graph"
+typedef enum node_task { TASK_LOAD_AND_RUN, TASK_LOAD, TASK_RUN } node_task;
 
 /** What the setup says. */
 typedef struct node_plan {
+    node_task task;
+    const char *job_name;   /* fresh in the pool */
+    const char *pool_graph; /* of TASK_RUN: the graph's name in the pool */
     uint32_t rank;
     uint32_t size;
     const char *transport;
@@ -39,9 +43,24 @@ typedef struct node_plan {
     bool is_weighted; /* weights are wanted */
     dmg_store_options store;
     dmg_engine_options engine;
-    const dmg_algorithm *algorithm;
+    const dmg_algorithm *algorithm; /* NULL: nothing is run */
     dmg_algorithm_options options;
 } node_plan;
+
+static dmg_status read_task(json_t *setup, node_plan *plan)
+{
+    static const char *const names[] = {[TASK_LOAD_AND_RUN] = "load and run", [TASK_LOAD] = "load", [TASK_RUN] = "run"};
+    const char *task = NULL;
+    dmg_status status = dmg_control_unpack(setup, "{s:s, s:s, s:s}", "task", &task, "job", &plan->job_name,
+                                           "pool_graph", &plan->pool_graph);
+    for (int index = TASK_LOAD_AND_RUN; index <= TASK_RUN && status == DMG_OK; index++) {
+        if (strcmp(task, names[index]) == 0) {
+            plan->task = (node_task)index;
+            return DMG_OK;
+        }
+    }
+    return status != DMG_OK ? status : dmg_error(DMG_ERR_PROTOCOL, "the setup has a task '%s'", task);
+}
 
 static dmg_status read_setup(json_t *setup, node_plan *plan)
 {
@@ -67,18 +86,21 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     if (status == DMG_OK) {
         status = dmg_link_settings_from_json(json_object_get(setup, "link"), &plan->has_link, &plan->link);
     }
+    if (status == DMG_OK) {
+        status = read_task(setup, plan);
+    }
     if (status != DMG_OK) {
         return status;
     }
     plan->address_count = (uint32_t)json_array_size(addresses);
     plan->algorithm = dmg_algorithm_find(algorithm);
-    if (plan->address_count == 0 || plan->address_count > DMG_MEMORY_NODES_MAX || !plan->algorithm || size < 1 ||
-        rank < 0 || rank >= size || partitions < 1 || threads < 1 || tasks < 0 || cache_bytes < 0 ||
-        peer_timeout_ns <= 0 || direction < DMG_DIRECTION_AUTO || direction > DMG_DIRECTION_PULL ||
-        density < DMG_DENSITY_AUTO || density > DMG_DENSITY_SPARSE || updates < DMG_UPDATE_AUTO ||
-        updates > DMG_UPDATE_BY_VALUE || reference_edges < 0 || reference_edges >= UINT32_MAX ||
-        precision < DMG_PRECISION_AUTO || precision > DMG_PRECISION_DOUBLE || source < 0 || source > UINT32_MAX ||
-        iterations < 0 || iterations > UINT32_MAX) {
+    if (plan->address_count == 0 || plan->address_count > DMG_MEMORY_NODES_MAX ||
+        (!plan->algorithm && plan->task != TASK_LOAD) || size < 1 || rank < 0 || rank >= size || partitions < 1 ||
+        threads < 1 || tasks < 0 || cache_bytes < 0 || peer_timeout_ns <= 0 || direction < DMG_DIRECTION_AUTO ||
+        direction > DMG_DIRECTION_PULL || density < DMG_DENSITY_AUTO || density > DMG_DENSITY_SPARSE ||
+        updates < DMG_UPDATE_AUTO || updates > DMG_UPDATE_BY_VALUE || reference_edges < 0 ||
+        reference_edges >= UINT32_MAX || precision < DMG_PRECISION_AUTO || precision > DMG_PRECISION_DOUBLE ||
+        source < 0 || source > UINT32_MAX || iterations < 0 || iterations > UINT32_MAX) {
         return dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
     for (uint32_t node = 0; node < plan->address_count; node++) {
@@ -137,14 +159,16 @@ static dmg_status send_iterations(dmg_node_control *control, const dmg_run_resul
     return status;
 }
 
-static dmg_status send_report(dmg_node_control *control, const dmg_client *client, const dmg_engine *engine,
-                              const dmg_run_result *result, uint64_t load_ns, const dmg_counters *load_counters)
+static dmg_status send_report(dmg_node_control *control, const dmg_client *client, const dmg_job *job,
+                              const dmg_engine *engine, const dmg_run_result *result, uint64_t load_ns,
+                              const dmg_counters *load_counters)
 {
     dmg_status status = send_iterations(control, result);
     if (status != DMG_OK) {
         return status;
     }
-    dmg_node_report report = {.load_ns = load_ns,
+    dmg_node_report report = {.job = job->id,
+                              .load_ns = load_ns,
                               .run_ns = result->elapsed_ns,
                               .barrier_ns = result->barrier_ns,
                               .wait_ns = result->wait_ns,
@@ -166,28 +190,33 @@ static dmg_status send_report(dmg_node_control *control, const dmg_client *clien
     return dmg_node_control_send(control, message);
 }
 
-/** Load and run on a store that is there, report, and wait until the result has been read. */
-static dmg_status work(dmg_node_control *control, const node_plan *plan, const dmg_client *client, dmg_engine *engine,
-                       const dmg_graph *graph)
+/** Do what the task says on a store that is there, report, and wait until the launcher has what it wants from the pool. */
+static dmg_status work(dmg_node_control *control, const node_plan *plan, const dmg_client *client, const dmg_job *job,
+                       dmg_engine *engine, const dmg_graph *graph)
 {
+    dmg_status status = DMG_OK;
     dmg_node_control_settle();
     dmg_node_control_enter(control, DMG_PHASE_LOAD);
     uint64_t started_ns = dmg_now_ns();
-    dmg_status status = dmg_engine_load(engine, graph, dmg_node_control_arcs(control));
+    if (plan->task != TASK_RUN) {
+        status = dmg_engine_load(engine, graph, dmg_node_control_arcs(control));
+    }
     if (status != DMG_OK) {
         return status;
     }
-    uint64_t load_ns = dmg_now_ns() - started_ns;
+    uint64_t load_ns = plan->task != TASK_RUN ? dmg_now_ns() - started_ns : 0;
     dmg_counters load_counters;
-    dmg_engine_counters(engine, &load_counters);
-    dmg_node_control_enter(control, DMG_PHASE_RUN);
     dmg_run_result result = {0};
-    status = plan->algorithm->run(engine, &plan->options, &result);
+    dmg_engine_counters(engine, &load_counters);
+    if (plan->task != TASK_LOAD) {
+        dmg_node_control_enter(control, DMG_PHASE_RUN);
+        status = plan->algorithm->run(engine, &plan->options, &result);
+    }
     if (status != DMG_OK) {
         return status;
     }
     dmg_node_control_enter(control, DMG_PHASE_RESULT);
-    status = send_report(control, client, engine, &result, load_ns, &load_counters);
+    status = send_report(control, client, job, engine, &result, load_ns, &load_counters);
     if (status == DMG_OK) {
         dmg_node_control_wait(control);
     }
@@ -201,17 +230,33 @@ static void show_iteration(void *context, uint32_t iteration, uint64_t active_ve
     *(_Atomic uint32_t *)context = iteration + 1;
 }
 
+/** The store: made by rank 0 for this job, or there already. */
+static dmg_status find_store(const node_plan *plan, dmg_channel *channel, dmg_job *job, const dmg_graph *graph,
+                             dmg_graph_store *store)
+{
+    if (plan->task != TASK_RUN) {
+        char name[DMG_CATALOG_NAME_BYTES];
+        dmg_graph_job_store_name(job->id, name);
+        return dmg_graph_store_share(channel, job, name, graph, &plan->store, store);
+    }
+    dmg_graph_entry entry;
+    dmg_status status = job->rank == 0 ? dmg_graph_use(channel, job->id, plan->pool_graph, &entry)
+                                       : dmg_graph_look_up(channel, plan->pool_graph, &entry);
+    *store = entry.store;
+    return status;
+}
+
 static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dmg_client *client, dmg_channel *channel,
                             const dmg_graph *graph)
 {
     dmg_job job = {0};
-    dmg_status status = dmg_job_join(channel, JOB_NAME, plan->rank, plan->size, &job);
+    dmg_status status = dmg_job_join(channel, plan->job_name, plan->rank, plan->size, &job);
     if (status != DMG_OK) {
         return status;
     }
     dmg_graph_store store = {0};
     dmg_engine *engine = NULL;
-    status = dmg_graph_store_share(channel, &job, GRAPH_NAME, graph, &plan->store, &store);
+    status = find_store(plan, channel, &job, graph, &store);
     if (status == DMG_OK) {
         dmg_engine_options options = plan->engine;
         options.on_iteration = show_iteration;
@@ -219,7 +264,7 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
         status = dmg_engine_create(client, channel, &job, &store, &options, &engine);
     }
     if (status == DMG_OK) {
-        status = work(control, plan, client, engine, graph);
+        status = work(control, plan, client, &job, engine, graph);
     }
     if (status == DMG_OK) {
         dmg_engine_destroy(engine);
@@ -245,7 +290,7 @@ static dmg_status connect_and_work(dmg_node_control *control, const node_plan *p
                                          .peer_timeout_ns = plan->peer_timeout_ns,
                                          .link = plan->has_link ? &plan->link : NULL};
     memcpy(client_options.token, plan->token, sizeof client_options.token);
-    dmg_status status = map_graph(plan, &graph);
+    dmg_status status = plan->task != TASK_RUN ? map_graph(plan, &graph) : DMG_OK;
     if (status == DMG_OK) {
         status = dmg_client_open(&client_options, &client);
     }
@@ -290,9 +335,10 @@ static int run(dmg_settings *settings)
 
 static const dmg_option_id options[] = {DMG_OPTION_CONTROL_FD, DMG_OPTION_HELP, DMG_OPTION_COUNT};
 
-const dmg_command dmg_command_compute_node = {.name = "compute-node",
-                                              .arguments = "",
-                                              .summary = "a compute node of a run (started by 'dmgraph run')",
-                                              .is_internal = true,
-                                              .options = options,
-                                              .run = run};
+const dmg_command dmg_command_compute_node = {
+    .name = "compute-node",
+    .arguments = "",
+    .summary = "a compute node of a run or a load (started by 'dmgraph run' and 'dmgraph load')",
+    .is_internal = true,
+    .options = options,
+    .run = run};

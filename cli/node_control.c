@@ -129,7 +129,9 @@ void dmg_node_control_close(dmg_node_control *control)
     if (control->wake >= 0) {
         close(control->wake);
     }
-    close(control->socket);
+    if (control->socket >= 0) {
+        close(control->socket);
+    }
     pthread_cond_destroy(&control->ended);
     pthread_mutex_destroy(&control->mutex);
     free(control);
@@ -184,6 +186,17 @@ void dmg_node_control_wait(dmg_node_control *control)
         pthread_cond_wait(&control->ended, &control->mutex);
     }
     pthread_mutex_unlock(&control->mutex);
+}
+
+dmg_status dmg_node_control_detach(dmg_node_control *control)
+{
+    dmg_node_control_wait(control);
+    dmg_node_control_stop_listening(control);
+    prctl(PR_SET_PDEATHSIG, 0);
+    dmg_status status = dmg_node_control_send(control, json_pack("{s:s}", "type", "detached"));
+    close(control->socket);
+    control->socket = -1;
+    return status;
 }
 
 dmg_status dmg_node_control_send(dmg_node_control *control, json_t *message)

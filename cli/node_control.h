@@ -48,6 +48,12 @@ void dmg_node_control_stop_listening(dmg_node_control *control);
 /** Wait until the message that ends the node has come. */
 void dmg_node_control_wait(dmg_node_control *control);
 
+/**
+ * For a node that outlives its launcher: wait for the message that ends the listening, outlive the launcher from now on, tell it ("detached"), and close the
+ * socket; what is sent later is lost. In the main thread.
+ */
+dmg_status dmg_node_control_detach(dmg_node_control *control);
+
 /** Send a message (takes the reference). Thread-safe. */
 dmg_status dmg_node_control_send(dmg_node_control *control, json_t *message);
 /** Tell the launcher of this thread's last error. */

@@ -1,8 +1,8 @@
 /*
- * dmgraph memory-node: one memory node of a run, started by the launcher.
+ * dmgraph memory-node: one memory node of a run or of a long-lived pool, started by the launcher.
  *
- * The main thread serves; the control thread stops it when the launcher says so, a signal handler on SIGTERM. Its last word is
- * how much memory was used.
+ * The main thread serves; the control thread stops it when the launcher says so, a signal handler on SIGTERM. In a run, its last word is
+ * how much memory was used. A node of a long-lived pool first detaches itself from the launcher.
  */
 #include "cli/command.h"
 #include "cli/control.h"
@@ -33,7 +33,7 @@ static void stop_on_message(void *context)
     dmg_memory_node_stop(context);
 }
 
-static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options)
+static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options, bool *is_detached)
 {
     json_int_t node = 0;
     json_int_t bytes = 0;
@@ -53,6 +53,8 @@ static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options)
                              page_size < DMG_PAGE_DEFAULT || page_size > DMG_PAGE_1G)) {
         status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
+    *is_detached = json_is_true(json_object_get(setup, "detached"));
+    options->bind = json_string_value(json_object_get(setup, "bind"));
     options->node = (uint16_t)node;
     options->peer_timeout_ns = (uint64_t)peer_timeout_ns;
     options->segment = (dmg_segment_options){.bytes = (uint64_t)bytes,
@@ -62,35 +64,57 @@ static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options)
     return status;
 }
 
-static dmg_status serve(dmg_node_control *control, const dmg_memory_node_options *options)
+static dmg_status send_address(dmg_node_control *control, const dmg_memory_node *node)
 {
-    dmg_memory_node *node = NULL;
-    dmg_status status = dmg_memory_node_create(options, &node);
-    if (status != DMG_OK) {
-        return status;
-    }
+    return dmg_node_control_send(control,
+                                 json_pack("{s:s, s:s}", "type", "address", "address", dmg_memory_node_address(node)));
+}
+
+static dmg_status send_usage(dmg_node_control *control, const dmg_memory_node *node)
+{
+    uint64_t allocated = 0;
+    uint64_t peak = 0;
+    dmg_memory_node_usage(node, &allocated, &peak);
+    return dmg_node_control_send(control, json_pack("{s:s, s:I, s:I}", "type", "usage", "allocated_bytes",
+                                                    (json_int_t)allocated, "peak_bytes", (json_int_t)peak));
+}
+
+static void serve_until_signal(dmg_memory_node *node)
+{
     served_node = node;
     const struct sigaction action = {.sa_handler = stop_on_signal};
     sigaction(SIGTERM, &action, NULL);
-    status = dmg_node_control_start(control, options->peer_timeout_ns, "stop", stop_on_message, node);
+}
+
+static dmg_status serve_run(dmg_node_control *control, const dmg_memory_node_options *options, dmg_memory_node *node)
+{
+    serve_until_signal(node);
+    dmg_status status = dmg_node_control_start(control, options->peer_timeout_ns, "stop", stop_on_message, node);
     dmg_node_control_settle();
     if (status == DMG_OK) {
-        status = dmg_node_control_send(
-            control, json_pack("{s:s, s:s}", "type", "address", "address", dmg_memory_node_address(node)));
+        status = send_address(control, node);
     }
     if (status == DMG_OK) {
         status = dmg_memory_node_serve(node);
     }
+    return status == DMG_OK ? send_usage(control, node) : status;
+}
+
+static dmg_status serve_pool(dmg_node_control *control, const dmg_memory_node_options *options, dmg_memory_node *node)
+{
+    dmg_status status = dmg_node_control_start(control, options->peer_timeout_ns, "detach", NULL, NULL);
+    dmg_node_control_settle();
     if (status == DMG_OK) {
-        uint64_t allocated = 0;
-        uint64_t peak = 0;
-        dmg_memory_node_usage(node, &allocated, &peak);
-        status = dmg_node_control_send(control, json_pack("{s:s, s:I, s:I}", "type", "usage", "allocated_bytes",
-                                                          (json_int_t)allocated, "peak_bytes", (json_int_t)peak));
+        status = send_address(control, node);
     }
-    served_node = NULL;
-    dmg_node_control_stop_listening(control);
-    dmg_memory_node_destroy(node);
+    if (status == DMG_OK) {
+        status = dmg_node_control_detach(control);
+    }
+    if (status == DMG_OK) {
+        /* Only now: before, a signal just ends the process, which has nothing to tell. */
+        serve_until_signal(node);
+        status = dmg_memory_node_serve(node);
+    }
     return status;
 }
 
@@ -102,25 +126,37 @@ static int run(dmg_settings *settings)
         return dmg_exit_with_error(status);
     }
     dmg_memory_node_options options = {0};
-    status = read_setup(dmg_node_control_setup(control), &options);
+    dmg_memory_node *node = NULL;
+    bool is_detached = false;
+    status = read_setup(dmg_node_control_setup(control), &options, &is_detached);
     char name[32];
     snprintf(name, sizeof name, "memory node %u", (unsigned int)options.node);
     dmg_node_control_log(control, name);
     if (status == DMG_OK) {
-        status = serve(control, &options);
+        status = dmg_memory_node_create(&options, &node);
+    }
+    if (status == DMG_OK) {
+        status = (is_detached ? serve_pool : serve_run)(control, &options, node);
+    }
+    if (status != DMG_OK && is_detached) {
+        dmg_exit_with_error(status); /* into the pool's log */
     }
     if (status != DMG_OK) {
         dmg_node_control_fail(control, status);
     }
+    served_node = NULL;
+    dmg_node_control_stop_listening(control);
+    dmg_memory_node_destroy(node);
     dmg_node_control_close(control);
     return dmg_exit_code_of(status);
 }
 
 static const dmg_option_id options[] = {DMG_OPTION_CONTROL_FD, DMG_OPTION_HELP, DMG_OPTION_COUNT};
 
-const dmg_command dmg_command_memory_node = {.name = "memory-node",
-                                             .arguments = "",
-                                             .summary = "a memory node of a run (started by 'dmgraph run')",
-                                             .is_internal = true,
-                                             .options = options,
-                                             .run = run};
+const dmg_command dmg_command_memory_node = {
+    .name = "memory-node",
+    .arguments = "",
+    .summary = "a memory node of a run or a pool (started by 'dmgraph run' and 'dmgraph pool start')",
+    .is_internal = true,
+    .options = options,
+    .run = run};

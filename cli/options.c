@@ -20,10 +20,11 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                             "worker threads a compute node (default: this machine's cores / C)"},
     [DMG_OPTION_CACHE] = {"cache", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 4096, NONE, 0, 0,
                           "hard limit of what a compute node keeps for the run (default: none)"},
-    [DMG_OPTION_MEMORY] = {"memory", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 1 << 20, UINT64_C(1) << 47, 0, 0,
-                           "segment of each memory node (default: what the graph and the run need)"},
+    [DMG_OPTION_MEMORY] = {"memory", DMG_TYPE_SIZES, "SIZE", NULL, NULL, 1 << 20, UINT64_C(1) << 47, 0, 0,
+                           "segment of each memory node (default: what the graph and the run need; of a pool 1G, and "
+                           "A,B,... gives each node its own)"},
     [DMG_OPTION_PARTITIONS] = {"partitions", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 64, 0, 0,
-                               "partitions of the graph (default: C)"},
+                               "partitions of the graph, so the most compute nodes for it (default: C; in a pool 16)"},
     [DMG_OPTION_TASKS] = {"tasks", DMG_TYPE_NUMBER, "N", NULL, "4", 1, 64, 0, 0,
                           "batches of vertices that a worker keeps in flight"},
     [DMG_OPTION_PIN_THREADS] = {"pin-threads", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
@@ -106,6 +107,12 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_NO_PROGRESS] = {"no-progress", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "show no progress bar"},
     [DMG_OPTION_LOG_LEVEL] = {"log-level", DMG_TYPE_CHOICE, NULL, "debug|info|warning|none", "warning", 0, 0, 0, 0,
                               "log lines on the standard error"},
+    [DMG_OPTION_POOL] = {"pool", DMG_TYPE_TEXT, "P", NULL, NULL, 0, 0, 0, 0,
+                         "the long-lived pool that 'dmgraph pool start' made (docs/pools.md)"},
+    [DMG_OPTION_NAME] = {"name", DMG_TYPE_TEXT, "P", NULL, NULL, 0, 0, 0, 0, "the pool's name"},
+    [DMG_OPTION_AS] = {"as", DMG_TYPE_TEXT, "NAME", NULL, NULL, 0, 0, 0, 0, "the graph's name in the pool"},
+    [DMG_OPTION_BIND] = {"bind", DMG_TYPE_TEXT, "HOST", NULL, NULL, 0, 0, 0, 0,
+                         "address that the memory nodes listen on (default: loopback)"},
     [DMG_OPTION_CONTROL_FD] = {"control-fd", DMG_TYPE_NUMBER, "N", NULL, NULL, 3, 1 << 20, 0, 0,
                                "the socket to the launcher"},
     [DMG_OPTION_HELP] = {"help", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print this"},
@@ -255,7 +262,9 @@ static dmg_status check_range(const dmg_option *option, const char *text, const 
         return DMG_OK;
     }
     if (value->number < option->least || value->number > option->most) {
-        const char *unit = option->type == DMG_TYPE_SIZE ? " bytes" : option->type == DMG_TYPE_TIME ? " ns" : "";
+        const char *unit = option->type == DMG_TYPE_SIZE || option->type == DMG_TYPE_SIZES ? " bytes"
+                           : option->type == DMG_TYPE_TIME                                 ? " ns"
+                                                                                           : "";
         if (option->most == NONE) {
             return dmg_error(DMG_ERR_ARGUMENT, "%s is out of range: expected at least %llu%s", text,
                              (unsigned long long)option->least, unit);
@@ -264,6 +273,44 @@ static dmg_status check_range(const dmg_option *option, const char *text, const 
                          (unsigned long long)option->least, (unsigned long long)option->most, unit);
     }
     return DMG_OK;
+}
+
+dmg_status dmg_parse_sizes(const char *text, uint64_t *sizes, uint32_t capacity, uint32_t *count)
+{
+    *count = 0;
+    for (const char *at = text; at;) {
+        char one[32];
+        const char *comma = strchr(at, ',');
+        size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        if (*count == capacity) {
+            return dmg_error(DMG_ERR_ARGUMENT, "'%s' has more than %u sizes", text, (unsigned int)capacity);
+        }
+        if (length >= sizeof one) {
+            return dmg_error(DMG_ERR_ARGUMENT, "'%.*s' is not a size", (int)length, at);
+        }
+        memcpy(one, at, length);
+        one[length] = '\0';
+        dmg_status status = dmg_parse_size(one, &sizes[*count]);
+        if (status != DMG_OK) {
+            return status;
+        }
+        (*count)++;
+        at = comma ? comma + 1 : NULL;
+    }
+    return DMG_OK;
+}
+
+/** Each in the option's range; the first one is the value. */
+static dmg_status parse_sizes(const dmg_option *option, const char *text, dmg_option_value *value)
+{
+    uint64_t sizes[DMG_SIZES_MAX];
+    uint32_t count;
+    dmg_status status = dmg_parse_sizes(text, sizes, DMG_SIZES_MAX, &count);
+    for (uint32_t index = count; index-- > 0 && status == DMG_OK;) {
+        value->number = sizes[index];
+        status = check_range(option, text, value);
+    }
+    return status;
 }
 
 static dmg_status parse_value(const dmg_option *option, const char *text, dmg_option_value *value)
@@ -283,6 +330,9 @@ static dmg_status parse_value(const dmg_option *option, const char *text, dmg_op
         break;
     case DMG_TYPE_SIZE:
         status = dmg_parse_size(text, &value->number);
+        break;
+    case DMG_TYPE_SIZES:
+        status = parse_sizes(option, text, value);
         break;
     case DMG_TYPE_TIME:
         status = dmg_parse_time(text, &value->number);

@@ -69,6 +69,10 @@ typedef enum dmg_option_id {
     DMG_OPTION_QUIET,
     DMG_OPTION_NO_PROGRESS,
     DMG_OPTION_LOG_LEVEL,
+    DMG_OPTION_POOL,
+    DMG_OPTION_NAME,
+    DMG_OPTION_AS,
+    DMG_OPTION_BIND,
     DMG_OPTION_CONTROL_FD,
     DMG_OPTION_HELP,
     DMG_OPTION_COUNT
@@ -79,6 +83,7 @@ typedef enum dmg_option_type {
     DMG_TYPE_TEXT,   /**< anything */
     DMG_TYPE_NUMBER, /**< an unsigned integer */
     DMG_TYPE_SIZE,   /**< bytes, with K, M, G or T behind the number for powers of 1,024 */
+    DMG_TYPE_SIZES,  /**< one or several, with commas between them; its number is the first */
     DMG_TYPE_TIME,   /**< nanoseconds, from a number with ms or s behind it */
     DMG_TYPE_REAL,   /**< a decimal number */
     DMG_TYPE_CHOICE  /**< one of the words in `choices` */
@@ -106,6 +111,8 @@ typedef struct dmg_option_value {
 } dmg_option_value;
 
 #define DMG_POSITIONALS_MAX 4
+/** Sizes that one option takes. */
+#define DMG_SIZES_MAX 16
 
 /** All settings of one call of the program. The texts point into argv. */
 typedef struct dmg_settings {
@@ -129,6 +136,8 @@ dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *cons
 /** Parse one value of a size ("64M") or a time ("5s", "200ms"); DMG_ERR_ARGUMENT. */
 dmg_status dmg_parse_size(const char *text, uint64_t *bytes);
 dmg_status dmg_parse_time(const char *text, uint64_t *duration_ns);
+/** Sizes with commas between them, as many as there is room for; DMG_ERR_ARGUMENT. */
+dmg_status dmg_parse_sizes(const char *text, uint64_t *sizes, uint32_t capacity, uint32_t *count);
 /** An unsigned decimal integer and nothing else; DMG_ERR_ARGUMENT. */
 dmg_status dmg_parse_number(const char *text, uint64_t *number);
 

@@ -126,14 +126,14 @@ json_t *dmg_node_report_json(const dmg_node_report *report)
         json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
                             json_integer(COUNT(report->purpose_peak_bytes[purpose])));
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "load_ns",
-                     COUNT(report->load_ns), "run_ns", COUNT(report->run_ns), "barrier_ns", COUNT(report->barrier_ns),
-                     "wait_ns", COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual",
-                     report->residual, "values", range_array_json(&report->values), "load_counters",
-                     dmg_counters_json(&report->load_counters, true), "run_counters",
-                     dmg_counters_json(&report->run_counters, true), "budget_limit_bytes",
-                     COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
-                     "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "job", COUNT(report->job), "load_ns",
+        COUNT(report->load_ns), "run_ns", COUNT(report->run_ns), "barrier_ns", COUNT(report->barrier_ns), "wait_ns",
+        COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual", report->residual,
+        "values", range_array_json(&report->values), "load_counters", dmg_counters_json(&report->load_counters, true),
+        "run_counters", dmg_counters_json(&report->run_counters, true), "budget_limit_bytes",
+        COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes), "purpose_peak_bytes",
+        purposes, "chosen", json_string(report->chosen));
 }
 
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
@@ -143,7 +143,8 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
     const struct {
         const char *name;
         uint64_t *value;
-    } counts[] = {{"load_ns", &report->load_ns},
+    } counts[] = {{"job", &report->job},
+                  {"load_ns", &report->load_ns},
                   {"run_ns", &report->run_ns},
                   {"barrier_ns", &report->barrier_ns},
                   {"wait_ns", &report->wait_ns},

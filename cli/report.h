@@ -14,6 +14,7 @@
 
 /** A compute node's part. */
 typedef struct dmg_node_report {
+    uint64_t job; /**< id of the job that it is in */
     uint64_t load_ns;
     uint64_t run_ns;
     uint64_t barrier_ns;

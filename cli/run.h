@@ -1,8 +1,11 @@
 /**
  * @file run.h
- * A one-shot run: its state from the settings to the summary. The parts are
+ * A run: its state from the settings to the summary. A one-shot run has memory nodes of its own; others work on a graph in a long-lived pool. The parts
+ * are
  *
  *     command_run.c   the course of a run, from the settings to the exit code
+ *     command_load.c  the course of a load into a long-lived pool, which is a run that runs nothing
+ *     run_pool.c      what is different with a long-lived pool
  *     run_nodes.c     starting the nodes, their setups, and taking in what they report
  *     run_result.c    reading the values from the pool: output file, headline, verification
  *     run_summary.c   what is printed at the end, for people
@@ -16,16 +19,20 @@
 #include "cli/headline.h"
 #include "cli/launcher.h"
 #include "cli/output_file.h"
+#include "cli/pool_client.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "core/store/graph_catalog.h"
 
 #define DMG_RUN_CNS_MAX 64
 #define DMG_RUN_MNS_MAX 16
 
 /** A memory node, as the launcher knows it. */
 typedef struct dmg_run_memory_node {
-    dmg_child *child;
+    dmg_child *child; /**< NULL in a long-lived pool */
+    int pid;
     char address[DMG_ADDRESS_STRING_BYTES]; /**< "" until it said so */
+    uint64_t segment_bytes;
     uint64_t peak_bytes;
 } dmg_run_memory_node;
 
@@ -50,9 +57,9 @@ typedef struct dmg_run_times {
 typedef struct dmg_run {
     dmg_settings *settings;
     const dmg_option_id *options;
-    const dmg_algorithm *algorithm;
-    const char *path;
-    uint64_t started_s; /**< wall-clock */
+    const dmg_algorithm *algorithm; /**< NULL: a load */
+    const char *path;               /**< of the graph's file, or its name in a long-lived pool */
+    uint64_t started_s;             /**< wall-clock */
     dmg_read_options reading;
     dmg_graph_source source;
     dmg_algorithm_options parameters;
@@ -63,10 +70,14 @@ typedef struct dmg_run {
     uint32_t mn_count;
     uint32_t cn_count;
     uint32_t threads;
+    uint32_t partitions; /**< that the graph is loaded for */
+    char job_name[DMG_POOL_JOB_NAME_BYTES];
     uint64_t segment_bytes;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
-    bool has_link; /**< an emulated one */
+    dmg_pool_client *pool; /**< NULL: this run has its own memory nodes */
+    dmg_graph_entry entry; /**< the graph in the pool */
+    bool has_link;         /**< an emulated one */
     dmg_link_settings link;
     dmg_launcher *launcher;
     dmg_progress_bar *bar;
@@ -82,14 +93,30 @@ typedef struct dmg_run {
     dmg_run_times times;
 } dmg_run;
 
+/** The workers of each compute node, from --threads or from this machine's cores. */
+void dmg_run_choose_threads(dmg_run *run);
 /** The bytes that each memory node offers, from --memory or from what the graph and the run will take. */
 uint64_t dmg_run_segment_bytes(const dmg_run *run);
+/** Hear what the nodes say, from the first one on. */
+void dmg_run_listen(dmg_run *run);
 /** Start the memory nodes and wait for their addresses. */
 dmg_status dmg_run_start_memory_nodes(dmg_run *run);
 /** Start the compute nodes, and wait until all have reported. */
 dmg_status dmg_run_compute(dmg_run *run);
 /** Read the values from the pool; fills in headline, output (which the caller commits) and verification. Blocking. */
 dmg_status dmg_run_read_result(void *run);
+
+/** Refuse options that are the pool's or the loaded graph's own, and take over the pool's. */
+dmg_status dmg_run_pool_settings(dmg_run *run);
+/** Connect to the pool, take hold of the graph, and read what names its vertices (all of it, to be verified). Blocking. */
+dmg_status dmg_run_pool_attach(void *run);
+/** What the nodes of the pool say about their memory. Blocking. */
+dmg_status dmg_run_pool_usage(void *run);
+/** Without --source: the smallest vertex with an arc out. Blocking. */
+dmg_status dmg_run_pool_source(void *run);
+/** The graph, for people and for --json. */
+void dmg_run_pool_print_graph(FILE *to, const dmg_run *run);
+json_t *dmg_run_pool_graph_json(const dmg_run *run);
 
 void dmg_run_print_summary(FILE *to, const dmg_run *run);
 void dmg_run_print_table(FILE *to, const dmg_run *run);

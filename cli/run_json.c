@@ -10,9 +10,9 @@ static json_t *nodes_json(const dmg_run *run)
     json_t *memory_nodes = json_array();
     for (uint32_t node = 0; node < run->mn_count; node++) {
         json_array_append_new(memory_nodes,
-                              json_pack("{s:I, s:i, s:I, s:I}", "node", (json_int_t)node, "pid",
-                                        run->mns[node].child->pid, "segment_bytes", (json_int_t)run->segment_bytes,
-                                        "peak_bytes", (json_int_t)run->mns[node].peak_bytes));
+                              json_pack("{s:I, s:i, s:I, s:I}", "node", (json_int_t)node, "pid", run->mns[node].pid,
+                                        "segment_bytes", (json_int_t)run->mns[node].segment_bytes, "peak_bytes",
+                                        (json_int_t)run->mns[node].peak_bytes));
     }
     json_t *compute_nodes = json_array();
     for (uint32_t rank = 0; rank < run->cn_count; rank++) {
@@ -72,7 +72,8 @@ json_t *dmg_run_json(const dmg_run *run)
     json_object_set_new(object, "dmgraph", json_string(DMGRAPH_VERSION));
     json_object_set_new(object, "algorithm", json_string(run->algorithm->name));
     json_object_set_new(object, "settings", dmg_options_json(run->options, run->settings));
-    json_object_set_new(object, "graph", dmg_graph_source_json(run->path, &run->source));
+    json_object_set_new(object, "graph",
+                        run->pool ? dmg_run_pool_graph_json(run) : dmg_graph_source_json(run->path, &run->source));
     json_object_set_new(object, "nodes", nodes_json(run));
     json_object_set_new(object, "result", result_json(run, &totals));
     json_object_set_new(object, "iterations", iterations);

@@ -34,9 +34,7 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run)
         return dmg_number(run->settings, DMG_OPTION_MEMORY);
     }
     const dmg_graph *graph = &run->source.graph;
-    dmg_store_options options = {.partition_count = (uint32_t)dmg_number(run->settings, DMG_OPTION_PARTITIONS),
-                                 .with_out = true,
-                                 .with_in = run->with_in};
+    dmg_store_options options = {.partition_count = run->partitions, .with_out = true, .with_in = run->with_in};
     /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then what each worker may ask for, and what the allocator rounds.
      * Generous, but not lavish: untouched memory costs nothing in one backend, and is zeroed at the start in another. */
     uint64_t graph_bytes = dmg_graph_store_bytes(graph, &options);
@@ -157,7 +155,7 @@ static void show_progress(dmg_run *run)
         bool is_twice = run->with_in && graph->is_directed;
         dmg_progress_bar_show(run->bar, "loading into the pool", arcs, graph->arc_count * (is_twice ? 2 : 1));
     } else if (phase == DMG_PHASE_RUN) {
-        uint64_t wanted = run->algorithm->uses_source ? 0 : run->parameters.iterations_max;
+        uint64_t wanted = !run->algorithm || run->algorithm->uses_source ? 0 : run->parameters.iterations_max;
         dmg_progress_bar_show(run->bar, "iteration", iteration, wanted);
     }
 }
@@ -223,14 +221,21 @@ static json_t *memory_node_setup(const dmg_run *run, uint32_t node)
     return setup;
 }
 
-dmg_status dmg_run_start_memory_nodes(dmg_run *run)
+void dmg_run_listen(dmg_run *run)
 {
     dmg_launcher_listen(run->launcher, run->peer_timeout_ns, take_message, run);
+}
+
+dmg_status dmg_run_start_memory_nodes(dmg_run *run)
+{
+    dmg_run_listen(run);
     dmg_status status = dmg_token_make(run->token);
     for (uint32_t node = 0; node < run->mn_count && status == DMG_OK; node++) {
         status =
             dmg_launcher_start(run->launcher, DMG_CHILD_MEMORY_NODE, node, "memory-node", -1, &run->mns[node].child);
         if (status == DMG_OK) {
+            run->mns[node].pid = run->mns[node].child->pid;
+            run->mns[node].segment_bytes = run->segment_bytes;
             status = dmg_launcher_send(run->launcher, run->mns[node].child, memory_node_setup(run, node));
         }
     }
@@ -251,7 +256,10 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     json_object_set_new(setup, "addresses", addresses);
     json_object_set_new(setup, "link", run->has_link ? dmg_link_settings_json(&run->link) : json_null());
     json_object_set_new(setup, "graph_name", dmg_json_text(run->path));
-    json_object_set_new(setup, "algorithm", json_string(run->algorithm->name));
+    json_object_set_new(setup, "algorithm", json_string(run->algorithm ? run->algorithm->name : ""));
+    json_object_set_new(setup, "job", json_string(run->job_name));
+    json_object_set_new(setup, "pool_graph", json_string(run->pool && run->algorithm ? run->path : ""));
+    json_object_set_new(setup, "task", json_string(!run->algorithm ? "load" : run->pool ? "run" : "load and run"));
     json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));
     json_object_set_new(setup, "with_in", json_boolean(run->with_in));
     json_object_set_new(setup, "pin_threads", json_boolean(dmg_flag(settings, DMG_OPTION_PIN_THREADS)));
@@ -263,7 +271,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     } numbers[] = {{"rank", rank},
                    {"size", run->cn_count},
                    {"threads", run->threads},
-                   {"partitions", dmg_number(settings, DMG_OPTION_PARTITIONS)},
+                   {"partitions", run->partitions},
                    {"cache_bytes", dmg_has(settings, DMG_OPTION_CACHE) ? dmg_number(settings, DMG_OPTION_CACHE) : 0},
                    {"tasks", dmg_number(settings, DMG_OPTION_TASKS)},
                    {"direction", dmg_number(settings, DMG_OPTION_DIRECTION)},

@@ -145,6 +145,11 @@ static dmg_status stream_values(dmg_run *run, dmg_client *client, char *kept)
 
 static dmg_status read_values(dmg_run *run, char *kept)
 {
+    if (run->pool) {
+        run->capabilities = *dmg_client_capabilities(run->pool->client);
+        dmg_status status = stream_values(run, run->pool->client, kept);
+        return status == DMG_OK ? dmg_run_pool_usage(run) : status;
+    }
     const char *addresses[DMG_RUN_MNS_MAX];
     for (uint32_t node = 0; node < run->mn_count; node++) {
         addresses[node] = run->mns[node].address;

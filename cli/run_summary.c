@@ -26,9 +26,13 @@ static void print_nodes(FILE *to, const dmg_run *run, const dmg_run_totals *tota
 {
     char capabilities[128];
     dmg_capabilities_text(run->capabilities.flags, capabilities, sizeof capabilities);
-    fprintf(to,
-            "nodes      %" PRIu32 " memory node%s of %s, %" PRIu32 " compute node%s of %" PRIu32 " thread%s, over %s\n",
-            run->mn_count, run->mn_count == 1 ? "" : "s", dmg_text_bytes(run->segment_bytes).text, run->cn_count,
+    fprintf(to, "nodes      %" PRIu32 " memory node%s ", run->mn_count, run->mn_count == 1 ? "" : "s");
+    if (run->pool) {
+        fprintf(to, "in the pool %s", run->pool->file.name);
+    } else {
+        fprintf(to, "of %s", dmg_text_bytes(run->segment_bytes).text);
+    }
+    fprintf(to, ", %" PRIu32 " compute node%s of %" PRIu32 " thread%s, over %s\n", run->cn_count,
             run->cn_count == 1 ? "" : "s", run->threads, run->threads == 1 ? "" : "s",
             dmg_value_text(run->settings, DMG_OPTION_TRANSPORT));
     if (run->cns[0].report.chosen[0]) {
@@ -175,7 +179,15 @@ static void print_memory(FILE *to, const dmg_run *run)
 {
     fprintf(to, "memory    ");
     for (uint32_t node = 0; node < run->mn_count; node++) {
-        fprintf(to, "%s MN %" PRIu32 ": %s", node ? "," : "", node, dmg_text_bytes(run->mns[node].peak_bytes).text);
+        const dmg_run_memory_node *mn = &run->mns[node];
+        fprintf(to, "%s MN %" PRIu32 ": %s", node ? "," : "", node, dmg_text_bytes(mn->peak_bytes).text);
+        if (run->pool) {
+            fprintf(to, " of %s", dmg_text_bytes(mn->segment_bytes).text);
+        }
+    }
+    if (run->pool) {
+        fprintf(to, " at most since the pool began\n");
+        return;
     }
     fprintf(to, " of %s%s\n", dmg_text_bytes(run->segment_bytes).text, run->mn_count > 1 ? " each" : "");
 }
@@ -183,7 +195,11 @@ static void print_memory(FILE *to, const dmg_run *run)
 void dmg_run_print_summary(FILE *to, const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
-    dmg_graph_source_print(to, run->path, &run->source);
+    if (run->pool) {
+        dmg_run_pool_print_graph(to, run);
+    } else {
+        dmg_graph_source_print(to, run->path, &run->source);
+    }
     print_nodes(to, run, &totals);
     print_result(to, run);
     print_iterations(to, run, &totals);

@@ -145,6 +145,22 @@ static void a_near_miss_is_named(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "--help"));
 }
 
+static void lists_of_sizes_are_taken_apart(void)
+{
+    uint64_t sizes[3] = {0};
+    uint32_t count = 0;
+    CU_ASSERT_EQUAL(dmg_parse_sizes("4K", sizes, 3, &count), DMG_OK);
+    CU_ASSERT_EQUAL(count, 1);
+    CU_ASSERT_EQUAL(dmg_parse_sizes("1,2K,3M", sizes, 3, &count), DMG_OK);
+    CU_ASSERT_EQUAL(count, 3);
+    CU_ASSERT(sizes[0] == 1 && sizes[1] == 2048 && sizes[2] == 3 << 20);
+    static const char *const bad[] = {
+        "", ",", "1,", ",1", "1,,2", "1,x", "1,2,3,4", "1 ,2", "000000000000000000000000000000000000001"};
+    for (size_t index = 0; index < sizeof bad / sizeof bad[0]; index++) {
+        CU_ASSERT_EQUAL(dmg_parse_sizes(bad[index], sizes, 3, &count), DMG_ERR_ARGUMENT);
+    }
+}
+
 static void every_option_stands_in_the_table(void)
 {
     for (int id = 0; id < DMG_OPTION_COUNT; id++) {
@@ -183,6 +199,7 @@ int main(int argc, char **argv)
                                      DMG_TEST(two_dashes_end_the_options),
                                      DMG_TEST(misuse_is_refused_in_one_sentence),
                                      DMG_TEST(a_near_miss_is_named),
+                                     DMG_TEST(lists_of_sizes_are_taken_apart),
                                      DMG_TEST(every_option_stands_in_the_table),
                                      DMG_TEST(the_echo_has_every_allowed_option),
                                      {NULL, NULL}};

@@ -1,0 +1,372 @@
+/* dmgraph pool status, stop and clean: what became of a long-lived pool, and its end. */
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/pool_client.h"
+#include "cli/pool_graph.h"
+#include "cli/text.h"
+#include "cli/work_step.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/** What a memory node gets to end: after SIGTERM, after SIGKILL. */
+#define GRACE_TERM_NS UINT64_C(5000000000)
+#define GRACE_KILL_NS UINT64_C(5000000000)
+
+/* ---- status ---- */
+
+typedef struct node_state {
+    bool is_alive;
+    bool has_usage;
+    uint64_t allocated;
+    uint64_t peak;
+    uint64_t total;
+} node_state;
+
+typedef struct pool_status {
+    const char *name;
+    bool is_json;
+    dmg_pool_client pool;
+    node_state nodes[DMG_POOL_NODES_MAX];
+    json_t *graphs; /* for --json */
+    uint64_t graph_count;
+} pool_status;
+
+static void print_node(const pool_status *pool, uint32_t index)
+{
+    const dmg_pool_node *node = &pool->pool.file.nodes[index];
+    const node_state *state = &pool->nodes[index];
+    printf("MN %-7" PRIu32 " pid %d, %s", index, node->process.pid, state->is_alive ? "alive" : "dead");
+    if (state->has_usage) {
+        printf(": %s of %s allocated, %s at most", dmg_text_bytes(state->allocated).text,
+               dmg_text_bytes(state->total).text, dmg_text_bytes(state->peak).text);
+    } else {
+        printf(", a segment of %s", dmg_text_bytes(node->segment_bytes).text);
+    }
+    printf("; %s\n", node->address);
+}
+
+static json_t *node_json(const pool_status *pool, uint32_t index)
+{
+    const dmg_pool_node *node = &pool->pool.file.nodes[index];
+    const node_state *state = &pool->nodes[index];
+    json_t *object = json_pack("{s:I, s:i, s:b, s:s, s:I}", "node", (json_int_t)index, "pid", node->process.pid,
+                               "alive", (int)state->is_alive, "address", node->address, "segment_bytes",
+                               (json_int_t)(state->has_usage ? state->total : node->segment_bytes));
+    json_object_set_new(object, "allocated_bytes",
+                        state->has_usage ? json_integer((json_int_t)state->allocated) : json_null());
+    json_object_set_new(object, "peak_bytes", state->has_usage ? json_integer((json_int_t)state->peak) : json_null());
+    return object;
+}
+
+static void show_graph(void *context, const char *name, const dmg_graph_entry *entry)
+{
+    pool_status *pool = context;
+    if (pool->is_json) {
+        json_array_append_new(pool->graphs, dmg_graph_entry_json(name, entry));
+        return;
+    }
+    if (pool->graph_count++ == 0) {
+        dmg_graph_entry_print_headings(stdout, 0);
+    }
+    dmg_graph_entry_print(stdout, 0, name, entry);
+}
+
+static void print_pool(const pool_status *pool)
+{
+    const dmg_pool_file *file = &pool->pool.file;
+    time_t created = (time_t)file->created_s;
+    struct tm local;
+    char text[64] = "?";
+    if (localtime_r(&created, &local)) {
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+    }
+    printf("pool       %s, %" PRIu32 " memory node%s over %s, started %s\n", file->name, file->node_count,
+           file->node_count == 1 ? "" : "s", file->transport, text);
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        print_node(pool, node);
+    }
+}
+
+static void print_json(pool_status *pool)
+{
+    const dmg_pool_file *file = &pool->pool.file;
+    json_t *nodes = json_array();
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        json_array_append_new(nodes, node_json(pool, node));
+    }
+    json_t *object =
+        json_pack("{s:s, s:o, s:I, s:o, s:O}", "pool", file->name, "transport", dmg_json_text(file->transport),
+                  "created", (json_int_t)file->created_s, "memory_nodes", nodes, "graphs", pool->graphs);
+    json_dumpf(object, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(object);
+}
+
+static dmg_status ask_nodes(pool_status *pool)
+{
+    dmg_status status = dmg_pool_client_open(&pool->pool);
+    for (uint32_t node = 0; node < pool->pool.file.node_count && status == DMG_OK; node++) {
+        node_state *state = &pool->nodes[node];
+        status = dmg_pool_usage(pool->pool.channel, (uint16_t)node, &state->allocated, &state->peak, &state->total);
+        state->has_usage = status == DMG_OK;
+    }
+    return status;
+}
+
+/** What can be said is said, also when a node is dead: that is the step's error. */
+static dmg_status tell_status(void *context)
+{
+    pool_status *pool = context;
+    dmg_status status = dmg_pool_file_find(pool->name, &pool->pool.file);
+    if (status != DMG_OK) {
+        return status;
+    }
+    pool->pool.peer_timeout_ns = pool->pool.file.peer_timeout_ns;
+    for (uint32_t node = 0; node < pool->pool.file.node_count; node++) {
+        pool->nodes[node].is_alive = dmg_process_is_alive(&pool->pool.file.nodes[node].process);
+    }
+    status = ask_nodes(pool);
+    if (!pool->is_json) {
+        print_pool(pool);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_graphs(pool->pool.channel, show_graph, pool);
+    }
+    if (pool->is_json) {
+        print_json(pool);
+    } else if (status == DMG_OK && pool->graph_count == 0) {
+        printf("graphs     none\n");
+    }
+    return dmg_pool_client_close(&pool->pool, status);
+}
+
+static int run_status(dmg_settings *settings)
+{
+    pool_status pool = {.name = settings->positionals[0], .is_json = dmg_flag(settings, DMG_OPTION_JSON)};
+    pool.graphs = json_array();
+    int code = dmg_work_step_run(tell_status, &pool);
+    json_decref(pool.graphs);
+    return code;
+}
+
+/* ---- stop ---- */
+
+/** End the processes of a pool's nodes: politely, then by force. Bounded. */
+static dmg_status end_nodes(const dmg_pool_file *file, uint32_t *dead_before, uint32_t *killed)
+{
+    int open[DMG_POOL_NODES_MAX];
+    dmg_status status = DMG_OK;
+    *dead_before = *killed = 0;
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        open[node] = dmg_process_open(&file->nodes[node].process);
+        *dead_before += open[node] < 0;
+        if (open[node] >= 0) {
+            dmg_process_signal(open[node], SIGTERM);
+        }
+    }
+    uint64_t deadline_ns = dmg_now_ns() + GRACE_TERM_NS;
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        if (open[node] >= 0 && !dmg_process_wait(open[node], deadline_ns)) {
+            *killed += dmg_process_signal(open[node], SIGKILL);
+        }
+    }
+    deadline_ns = dmg_now_ns() + GRACE_KILL_NS;
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        if (open[node] >= 0 && !dmg_process_wait(open[node], deadline_ns)) {
+            status = dmg_error(DMG_ERR_PEER, "memory node %" PRIu32 " (pid %d) of the pool '%s' does not end", node,
+                               file->nodes[node].process.pid, file->name);
+        }
+        if (open[node] >= 0) {
+            close(open[node]);
+        }
+    }
+    return status;
+}
+
+typedef struct pool_stop {
+    const char *name;
+    bool is_quiet;
+} pool_stop;
+
+static dmg_status stop(void *context)
+{
+    const pool_stop *wanted = context;
+    dmg_pool_file file;
+    int folder = -1;
+    uint32_t dead_before = 0;
+    uint32_t killed = 0;
+    dmg_status status = dmg_pool_file_find(wanted->name, &file);
+    if (status == DMG_OK) {
+        status = end_nodes(&file, &dead_before, &killed);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_folder_open(false, &folder);
+    }
+    if (status == DMG_OK) {
+        dmg_transport_sweep(file.created_s);
+        status = dmg_pool_file_remove(folder, file.name);
+        close(folder);
+    }
+    if (status == DMG_OK && !wanted->is_quiet) {
+        printf("stopped the pool %s: %" PRIu32 " memory node%s", file.name, file.node_count,
+               file.node_count == 1 ? "" : "s");
+        if (dead_before > 0) {
+            printf(", %" PRIu32 " of them dead before", dead_before);
+        }
+        if (killed > 0) {
+            printf(", %" PRIu32 " of them killed, as they did not end by themselves", killed);
+        }
+        putchar('\n');
+    }
+    return status;
+}
+
+static int run_stop(dmg_settings *settings)
+{
+    pool_stop wanted = {.name = settings->positionals[0], .is_quiet = dmg_flag(settings, DMG_OPTION_QUIET)};
+    return dmg_work_step_run(stop, &wanted);
+}
+
+/* ---- clean ---- */
+
+static bool ends_with(const char *text, const char *end, size_t *length)
+{
+    size_t bytes = strlen(text);
+    size_t end_bytes = strlen(end);
+    *length = bytes - end_bytes;
+    return bytes > end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
+/** Remove the pool when all its nodes are dead. True when something was removed. */
+static bool clean_pool(int folder, const char *name)
+{
+    dmg_pool_file file;
+    if (dmg_pool_file_read(folder, name, &file) != DMG_OK) {
+        printf("left alone: %s\n", dmg_error_message());
+        return false;
+    }
+    uint32_t alive = dmg_pool_alive_count(&file);
+    if (alive == file.node_count) {
+        printf("left alone: the pool %s is alive\n", name);
+        return false;
+    }
+    if (alive > 0) {
+        printf("left alone: of the pool %s %" PRIu32 " of %" PRIu32
+               " memory nodes are alive; 'dmgraph pool stop %s' ends them\n",
+               name, alive, file.node_count, name);
+        return false;
+    }
+    dmg_transport_sweep(file.created_s);
+    if (dmg_pool_file_remove(folder, name) != DMG_OK) {
+        printf("left alone: %s\n", dmg_error_message());
+        return false;
+    }
+    printf("removed the pool %s: %s\n", name,
+           file.node_count == 1 ? "its memory node is dead" : "all its memory nodes are dead");
+    return true;
+}
+
+/** A file that was being written by a process that is gone, or a log without a pool. */
+static bool clean_remains(int folder, const char *file)
+{
+    size_t length;
+    char pool[DMG_POOL_NAME_BYTES + 8];
+    bool is_ours = false;
+    if (ends_with(file, ".new", &length) && file[0] == '.') {
+        const char *dot = memrchr(file, '.', length);
+        char *end = NULL;
+        long pid = dot ? strtol(dot + 1, &end, 10) : 0;
+        dmg_process process;
+        is_ours = end == file + length && pid > 0 && pid <= INT32_MAX &&
+                  dmg_process_identify((int)pid, &process) == DMG_ERR_NOT_FOUND;
+    } else if (ends_with(file, ".log", &length) && length < DMG_POOL_NAME_BYTES) {
+        snprintf(pool, sizeof pool, "%.*s.pool", (int)length, file);
+        is_ours = faccessat(folder, pool, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+    }
+    if (is_ours && unlinkat(folder, file, 0) == 0) {
+        printf("removed %s, which belonged to no pool\n", file);
+        return true;
+    }
+    return false;
+}
+
+static dmg_status clean(void *context)
+{
+    int folder = -1;
+    uint64_t removed = 0;
+    (void)context;
+    dmg_status status = dmg_pool_folder_open(false, &folder);
+    if (status == DMG_ERR_NOT_FOUND) {
+        printf("nothing to clean: there never was a pool\n");
+        return DMG_OK;
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    DIR *list = fdopendir(folder);
+    if (!list) {
+        status = dmg_error_errno(DMG_ERR_IO, errno, "reading the folder of pools");
+        close(folder);
+        return status;
+    }
+    for (struct dirent *file = readdir(list); file; file = readdir(list)) {
+        size_t length;
+        char name[DMG_POOL_NAME_BYTES];
+        if (ends_with(file->d_name, ".pool", &length) && length < sizeof name) {
+            memcpy(name, file->d_name, length);
+            name[length] = '\0';
+            removed += clean_pool(folder, name);
+        } else {
+            removed += clean_remains(folder, file->d_name);
+        }
+    }
+    closedir(list);
+    if (removed == 0) {
+        printf("nothing to clean\n");
+    }
+    return DMG_OK;
+}
+
+static int run_clean(dmg_settings *settings)
+{
+    (void)settings;
+    return dmg_work_step_run(clean, NULL);
+}
+
+static const dmg_option_id status_options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
+                                               DMG_OPTION_COUNT};
+static const dmg_option_id stop_options[] = {DMG_OPTION_QUIET, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+static const dmg_option_id clean_options[] = {DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+
+const dmg_command dmg_command_pool_status = {
+    .name = "pool status",
+    .arguments = "P",
+    .argument_count = 1,
+    .summary = "tell whether a pool's nodes are alive, what they hold, and which graphs are there",
+    .options = status_options,
+    .run = run_status};
+
+const dmg_command dmg_command_pool_stop = {.name = "pool stop",
+                                           .arguments = "P",
+                                           .argument_count = 1,
+                                           .summary = "end a pool: its graphs are gone, and runs on it fail",
+                                           .details = "Nodes that do not end within 5 s are killed.\n",
+                                           .options = stop_options,
+                                           .run = run_stop};
+
+const dmg_command dmg_command_pool_clean = {.name = "pool clean",
+                                            .arguments = "",
+                                            .summary = "remove what pools have left whose nodes were all killed",
+                                            .options = clean_options,
+                                            .run = run_clean};

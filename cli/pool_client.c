@@ -1,0 +1,76 @@
+#include "cli/pool_client.h"
+
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+dmg_status dmg_pool_job_name(const char *what, char name[DMG_POOL_JOB_NAME_BYTES])
+{
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "asking the kernel for a random number");
+    }
+    snprintf(name, DMG_POOL_JOB_NAME_BYTES, "%.24s/%016" PRIx64, what, number);
+    return DMG_OK;
+}
+
+dmg_status dmg_pool_check_alive(const dmg_pool_file *file)
+{
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        if (!dmg_process_is_alive(&file->nodes[node].process)) {
+            return dmg_error(DMG_ERR_PEER,
+                             "memory node %" PRIu32 " (pid %d) of the pool '%s' is dead, and what it held is lost; end "
+                             "the pool with 'dmgraph pool stop %s'",
+                             node, file->nodes[node].process.pid, file->name, file->name);
+        }
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_pool_client_open(dmg_pool_client *client)
+{
+    const dmg_pool_file *file = &client->file;
+    const char *addresses[DMG_POOL_NODES_MAX];
+    char name[DMG_POOL_JOB_NAME_BYTES];
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        addresses[node] = file->nodes[node].address;
+    }
+    dmg_client_options options = {.transport = file->transport,
+                                  .addresses = addresses,
+                                  .address_count = file->node_count,
+                                  .peer_timeout_ns = client->peer_timeout_ns};
+    memcpy(options.token, file->token, sizeof options.token);
+    dmg_status status = dmg_pool_check_alive(file);
+    if (status != DMG_OK) {
+        return status;
+    }
+    status = dmg_client_open(&options, &client->client);
+    if (status == DMG_OK) {
+        status = dmg_channel_open(client->client, &client->channel);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_job_name("hold", name);
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_join(client->channel, name, 0, 1, &client->hold);
+    }
+    return status == DMG_OK ? DMG_OK : dmg_error_prefix(status, "pool %s", file->name);
+}
+
+dmg_status dmg_pool_client_close(dmg_pool_client *client, dmg_status status)
+{
+    if (status == DMG_OK && client->channel && client->hold.id != 0) {
+        status = dmg_job_leave(client->channel, &client->hold);
+    }
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", status != DMG_OK ? dmg_error_message() : "");
+    dmg_channel_close(client->channel);
+    dmg_client_close(client->client);
+    client->channel = NULL;
+    client->client = NULL;
+    return status == DMG_OK ? DMG_OK : dmg_error(status, "%s", sentence);
+}
