@@ -288,6 +288,7 @@ def misuses():
             ("run", "cc", GRAPH, "--directed", "--undirected"), ("run", "cc", GRAPH, "--direction", "sideways"),
             ("run", "pagerank", GRAPH, "--damping", "1.5"), ("run", "pagerank", GRAPH, "--tolerance", "-1"),
             ("run", "bfs", GRAPH, "--source", "99"), ("run", "bfs", GRAPH, "--source", "18446744073709551616"),
+            ("run", "cc", GRAPH, option("pool"), "no-such-pool"), ("run", "cc", GRAPH, "--memory", "64M,64M"),
             ("run", "cc", GRAPH, "--transport", "pigeons"), ("run", "cc", GRAPH, "--transport", "ucx:wings=2"),
             ("convert", GRAPH), ("generate", "kron", "--scale", "99", path_of("x")), ("generate", "trees", path_of("x")),
             ("info",), ("info", "weather"), ("run", "cc", GRAPH, "--link", "string"), ("run", "cc", GRAPH, "--link-latency", "5"),

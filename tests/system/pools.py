@@ -1,0 +1,531 @@
+"""Long-lived pools: started, filled, used by many runs with any number of compute nodes, and ended; and what dies in between.
+
+Usage: pools.py TRANSPORT
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
+
+from harness import (IS_THIN, LIMIT, MALFORMED, OK, PEER, PROGRAM, SEED, USAGE, Failure, check, compare, dmgraph,  # noqa: E402
+                     finish, folder, one_line, path_of, read_answer, require, write)
+from watch import held_by_others, is_alive, processes, read, shared_memory, unix_sockets, wait_until  # noqa: E402
+
+TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
+RUNTIME = os.path.join(folder(), "runtime")
+POOLS = os.path.join(RUNTIME, "dmgraph")
+os.mkdir(RUNTIME, 0o700)
+MARK = f"DMGRAPH_TEST_POOLS={uuid.uuid4()}"
+ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": RUNTIME, MARK.split("=")[0]: MARK.split("=")[1]}
+ENDLESS = ("--iterations", 4000000000, "--tolerance", 0, "--threads", 1)
+
+
+def run(*words, **options):
+    return dmgraph(*words, env=ENVIRONMENT, **options)
+
+
+def begin(*words):
+    return subprocess.Popen([PROGRAM, *map(str, words)], env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def end(process, seconds=60):
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise Failure(f"it did not end within {seconds} s") from None
+    return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def children(kind):
+    """Processes of these tests that are nodes of this kind."""
+    return sorted(pid for pid in processes() if MARK.encode() in read(f"/proc/{pid}/environ") and is_alive(pid) and
+                  kind.encode() in read(f"/proc/{pid}/cmdline").split(b"\0"))
+
+
+def status(pool="p"):
+    return json.loads(run("pool", "status", pool, "--json").out)
+
+
+def allocated(pool="p"):
+    return [node["allocated_bytes"] for node in status(pool)["memory_nodes"]]
+
+
+def graphs(pool="p"):
+    return [graph["name"] for graph in json.loads(run("list", "--pool", pool, "--json").out)]
+
+
+class Pool:
+    """A pool for one case; stopped behind it, after which nothing of it is left."""
+
+    def __init__(self, name="p", mns=2, memory="64M", **options):
+        self.name = name
+        words = ["pool", "start", "--name", name, "--transport", TRANSPORT, "--mns", mns, "--memory", memory]
+        for option, value in options.items():
+            words += ["--" + option.replace("_", "-"), value]
+        self.words = words
+
+    def __enter__(self):
+        self.memory_before = shared_memory()
+        run(*self.words)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for process in children("compute-node"):
+            os.kill(process, signal.SIGKILL)
+        stopped = run("pool", "stop", self.name, expect=None)
+        for process in children("memory-node"):
+            os.kill(process, signal.SIGKILL)
+        if kind is None:
+            require(stopped.code == OK, f"pool stop: {stopped.err}")
+            require(os.listdir(POOLS) == [], f"left in the folder: {os.listdir(POOLS)}")
+
+
+def random_graph(name, vertices, edges, weights=None, gaps=True):
+    rng = random.Random(SEED + vertices + edges)
+    ids = rng.sample(range(10 * vertices), vertices) if gaps else list(range(vertices))
+    lines = []
+    for _ in range(edges):
+        weight = f" {weights(rng)}" if weights else ""
+        # Squared: some vertices have long lists.
+        lines.append(f"{ids[int(vertices * rng.random() ** 2)]} {ids[rng.randrange(vertices)]}{weight}")
+    return write(name, "\n".join(lines) + "\n")
+
+
+SMALL = random_graph("small.el", 3000, 40000)
+WEIGHTED = random_graph("weighted.wel", 2000, 20000, weights=lambda rng: rng.randrange(1, 100))
+DENSE_IDS = random_graph("dense.el", 500, 4000, gaps=False)
+SOURCE = next(line.split()[0] for line in open(SMALL))
+
+
+def expected(path, algorithm, *words):
+    """What a one-shot run answers."""
+    out = path_of(f"expected-{uuid.uuid4()}")
+    run("run", algorithm, path, *words, "--output", out, "--quiet")
+    return read_answer(out)
+
+
+def answer_of(algorithm, graph, *words, pool="p"):
+    out = path_of(f"answer-{uuid.uuid4()}")
+    run("run", algorithm, graph, "--pool", pool, *words, "--verify", "--output", out, "--quiet")
+    return read_answer(out)
+
+
+def same(answer, wanted, relative=None):
+    kind = float if relative else int
+    compare(answer, {vertex: tuple(kind(word) for word in words) for vertex, words in wanted.items()}, relative)
+
+
+# ---- the course of things ----
+
+def one_load_serves_any_number_of_compute_nodes():
+    wanted = expected(SMALL, "bfs", "--source", SOURCE)
+    components = expected(SMALL, "cc")
+    with Pool():
+        run("load", SMALL, "--pool", "p", "--as", "small", "--cns", 2)
+        full = allocated()
+        for cns in (1, 2, 3, 5, 8, 16) if not IS_THIN else (1, 3, 16):
+            same(answer_of("bfs", "small", "--source", SOURCE, "--cns", cns, "--threads", 1), wanted)
+            same(answer_of("cc", "small", "--cns", cns, "--threads", 1), components)
+            require(allocated() == full, f"{cns} compute nodes left memory: {allocated()} instead of {full}")
+        error = run("run", "cc", "small", "--pool", "p", "--cns", 17, expect=USAGE).err
+        require("--partitions 17" in one_line(error), error)
+
+
+def all_algorithms_and_kinds_of_graphs():
+    with Pool(memory="64M,32M"):
+        for name, path, words in (("s", SMALL, ()), ("u", SMALL, ("--undirected",)), ("w", WEIGHTED, ()),
+                                  ("o", SMALL, ("--out-lists-only", "--partitions", 4)), ("d", DENSE_IDS, ())):
+            run("load", path, "--pool", "p", "--as", name, *words)
+            how = tuple(word for word in words if word == "--undirected")
+            same(answer_of("bfs", name, "--cns", 2), expected(path, "bfs", *how))
+            same(answer_of("sssp", name, "--cns", 2), expected(path, "sssp", *how), 1e-6)
+            if name != "o":
+                same(answer_of("cc", name, "--cns", 2), expected(path, "cc", *how))
+                same(answer_of("pagerank", name, "--cns", 2), expected(path, "pagerank", *how), 1e-6)
+        error = run("run", "cc", "o", "--pool", "p", expect=USAGE).err
+        require("--out-lists-only" in one_line(error), error)
+        require(graphs() == ["d", "o", "s", "u", "w"], graphs())
+        entries = {graph["name"]: graph for graph in json.loads(run("list", "--pool", "p", "--json").out)}
+        require(entries["w"]["weights"] == "int32" and entries["s"]["weights"] == "none", entries)
+        require(entries["o"]["partitions"] == 4 and entries["s"]["partitions"] == 16, entries)
+        require(entries["s"]["arcs"] == 40000 and entries["s"]["file"] == SMALL, entries)
+        for name in ("s", "u", "w", "o", "d"):
+            run("unload", name, "--pool", "p")
+        require(sum(allocated()) == 0 and graphs() == [], f"{allocated()} {graphs()}")
+
+
+def empty_and_tiny_graphs():
+    with Pool(mns=3):
+        for name, content in (("empty", "# nothing\n"), ("loop", "7 7\n"), ("pair", "18446744073709551615 3\n")):
+            path = write(f"{name}.el", content)
+            run("load", path, "--pool", "p", "--as", name)
+            for algorithm in ("bfs", "cc", "pagerank", "sssp"):
+                answer_of(algorithm, name, "--cns", 3, "--threads", 1)
+        require(run("run", "bfs", "pair", "--pool", "p", "--source", 3, "--output", "-", "--quiet").out.split("\n")[0] ==
+                "3 0 3", "the smaller id is the source")
+        error = run("run", "bfs", "pair", "--pool", "p", "--source", 4, expect=USAGE).err
+        require("3 to 18446744073709551615 with gaps" in one_line(error), error)
+
+
+def negative_weights_are_refused_by_their_line():
+    path = write("negative.wel", "1 2 5\n2 3 -1\n")
+    with Pool():
+        run("load", path, "--pool", "p", "--as", "negative")
+        error = run("run", "sssp", "negative", "--pool", "p", expect=MALFORMED).err
+        require(f"{path}:2:" in one_line(error), error)
+        answer_of("bfs", "negative")
+
+
+def status_says_what_there_is():
+    with Pool(memory="64M,32M") as pool:
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        state = status()
+        require([node["segment_bytes"] for node in state["memory_nodes"]] == [64 << 20, 32 << 20], state)
+        require(all(node["alive"] and is_alive(node["pid"]) for node in state["memory_nodes"]), state)
+        require(all(0 < node["allocated_bytes"] <= node["peak_bytes"] for node in state["memory_nodes"]), state)
+        require([graph["name"] for graph in state["graphs"]] == ["small"], state)
+        require(state["graphs"][0]["pool_bytes"] == sum(allocated()), state)
+        text = run("pool", "status", "p").out
+        require("alive" in text and "small" in text, text)
+        report = json.loads(run("run", "cc", "small", "--pool", "p", "--json").out)
+        require([node["pid"] for node in report["nodes"]["memory_nodes"]] ==
+                [node["pid"] for node in state["memory_nodes"]], report["nodes"])
+        require(report["graph"]["vertices"] == state["graphs"][0]["vertices"] and report["graph"]["pool"] == "p", report)
+        summary = run("run", "cc", "small", "--pool", "p").out
+        require("in the pool p" in summary, summary)
+        # Closed to everybody else.
+        require(os.stat(POOLS).st_mode & 0o777 == 0o700, "the folder's mode")
+        file = os.path.join(POOLS, f"{pool.name}.pool")
+        require(os.stat(file).st_mode & 0o777 == 0o600, "the file's mode")
+        token = json.load(open(file))["token"].encode()
+        require(not any(token in read(f"/proc/{pid}/cmdline") for pid in processes()), "the secret is to be seen")
+
+
+def names_are_taken_once():
+    with Pool():
+        run("load", SMALL, "--pool", "p", "--as", "x")
+        before = allocated()
+        one_line(run("load", SMALL, "--pool", "p", "--as", "x", expect=USAGE).err)
+        require(allocated() == before, "the second load left memory")
+        one_line(run(*Pool().words, expect=USAGE).err)
+        run(*Pool("q").words)
+        run("load", SMALL, "--pool", "q", "--as", "x")
+        run("unload", "x", "--pool", "p")
+        require(graphs("q") == ["x"], "the pools are not apart")
+        run("pool", "stop", "q")
+        one_line(run("unload", "x", "--pool", "p", expect=USAGE).err)
+        one_line(run("run", "cc", "x", "--pool", "p", expect=USAGE).err)
+
+
+def misuse():
+    with Pool():
+        run("load", SMALL, "--pool", "p", "--as", "x")
+        for words in (("load", SMALL, "--pool", "p"), ("load", SMALL, "--as", "y"), ("load", SMALL, "--pool", "none", "--as", "y"),
+                      ("load", SMALL, "--pool", "p", "--as", "a/b"), ("load", SMALL, "--pool", "../p", "--as", "y"),
+                      ("load", SMALL, "--pool", "p", "--as", "y", "--partitions", 65),
+                      ("load", SMALL, "--pool", "p", "--as", "y", "--partitions", 1, "--cns", 2),
+                      ("unload", "x"), ("list",), ("pool", "status", "none"), ("pool", "stop", "none"), ("pool",),
+                      ("pool", "start"), ("pool", "start", "--name", "/tmp/x"), ("pool", "start", "--name", ".x"),
+                      ("pool", "start", "--name", "y", "--mns", 3, "--memory", "4M,4M"),
+                      ("pool", "start", "--name", "y", "--memory", "4M,"), ("pool", "start", "--name", "y", "--memory", "1K"),
+                      ("pool", "start", "--name", "y", "--transport", "pigeons"),
+                      ("run", "cc", "x", "--pool", "p", "--mns", 2), ("run", "cc", "x", "--pool", "p", "--undirected"),
+                      ("run", "cc", "x", "--pool", "p", "--memory", "1G"), ("run", "cc", "y", "--pool", "p"),
+                      ("run", "cc", "x", "--pool", "p", "--transport", "ucx"), ("run", "cc", "x", "--pool", "p", "--partitions", 2)):
+            try:
+                one_line(run(*words, expect=USAGE).err)
+            except Failure as failure:
+                raise Failure(f"{' '.join(map(str, words))}: {failure}") from None
+        require(graphs() == ["x"] and os.path.exists(os.path.join(POOLS, "p.pool")), "misuse did something")
+        require(sorted(os.listdir(POOLS)) == ["p.log", "p.pool"], os.listdir(POOLS))
+
+
+def a_graph_larger_than_any_memory_node():
+    path = random_graph("large.el", 20000, 600000)
+    wanted = expected(path, "cc")
+    with Pool(mns=4, memory="4M"):
+        run("load", path, "--pool", "p", "--as", "large")
+        require(sum(allocated()) > 4 << 20, "the graph is too small for this test")
+        same(answer_of("cc", "large", "--cns", 2), wanted)
+    with Pool(mns=1, memory="4M"):
+        error = run("load", path, "--pool", "p", "--as", "large", expect=LIMIT).err
+        require("memory node 0" in one_line(error), error)
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+        require(graphs() == [], graphs())
+        run("load", DENSE_IDS, "--pool", "p", "--as", "large")
+    with Pool(mns=2, memory="64M,1M"):
+        # The even split does not fit into the smaller one.
+        error = run("load", path, "--pool", "p", "--as", "large", expect=LIMIT).err
+        require("memory node 1" in one_line(error), error)
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+
+
+def a_malformed_graph_leaves_nothing():
+    with Pool():
+        error = run("load", write("bad.el", "1 2\n1 x\n"), "--pool", "p", "--as", "bad", expect=MALFORMED).err
+        require("bad.el:2" in one_line(error), error)
+        require(graphs() == [] and sum(allocated()) == 0, "something is left")
+        run("load", DENSE_IDS, "--pool", "p", "--as", "bad")
+
+
+# ---- side by side ----
+
+def jobs_side_by_side():
+    wanted = expected(SMALL, "bfs", "--source", SOURCE)
+    with Pool():
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        full = allocated()
+        for _ in range(1 if IS_THIN else 3):
+            started = []
+            for cns in (1, 2, 3):
+                out = path_of(f"side-{uuid.uuid4()}")
+                started.append((out, begin("run", "bfs", "small", "--pool", "p", "--source", SOURCE, "--cns", cns, "--threads", 1,
+                                           "--verify", "--output", out)))
+            for out, process in started:
+                code, _, err = end(process)
+                require(code == OK, err)
+                same(read_answer(out), wanted)
+        wait_until("that all memory is free again", lambda: allocated() == full)
+
+
+def loads_side_by_side():
+    with Pool():
+        same_name = [begin("load", SMALL, "--pool", "p", "--as", "same") for _ in range(3)]
+        others = [begin("load", SMALL, "--pool", "p", "--as", f"other{index}") for index in range(2)]
+        codes = [end(process)[0] for process in same_name]
+        require(sorted(codes) == [OK, USAGE, USAGE], f"codes {codes}")
+        require([end(process)[0] for process in others] == [OK, OK], "another name is no trouble")
+        require(graphs() == ["other0", "other1", "same"], graphs())
+        for name in graphs():
+            run("unload", name, "--pool", "p")
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+
+
+def a_graph_in_use_is_not_unloaded():
+    with Pool():
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        run("load", DENSE_IDS, "--pool", "p", "--as", "smal")  # a name that another one begins with
+        full = allocated()
+        busy = begin("run", "pagerank", "small", "--pool", "p", *ENDLESS)
+        wait_until("a run", lambda: allocated() != full)
+        error = run("unload", "small", "--pool", "p", expect=USAGE).err
+        require("in use" in one_line(error), error)
+        run("unload", "smal", "--pool", "p")
+        require(graphs() == ["small"], graphs())
+        busy.send_signal(signal.SIGINT)
+        code, _, err = end(busy)
+        require(code == 130, f"{code} {err}")
+        wait_until("the graph's release",
+                   lambda: run("unload", "small", "--pool", "p", expect=None).code == OK)
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+
+
+# ---- what dies ----
+
+def runs_that_die_leave_the_pool_as_it_was():
+    with Pool(peer_timeout="2s"):
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        full = allocated()
+        for victim, number in (("launcher", signal.SIGKILL), ("launcher", signal.SIGTERM), ("compute-node", signal.SIGKILL)):
+            busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
+            wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+            if victim == "launcher":
+                busy.send_signal(number)
+            else:
+                os.kill(children(victim)[0], number)
+            code, _, err = end(busy)
+            require(code == {"launcher": -9 if number == signal.SIGKILL else 143, "compute-node": PEER}[victim], f"{code} {err}")
+            if number != signal.SIGKILL or victim != "launcher":
+                one_line(err)
+            wait_until("the end of its nodes", lambda: not children("compute-node"))
+            wait_until("that all memory is free again", lambda: allocated() == full)
+            answer_of("cc", "small", "--cns", 2, "--threads", 1)
+        run("unload", "small", "--pool", "p")
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+
+
+def loads_that_die_leave_nothing():
+    path = random_graph("slow.el", 20000, 400000)
+    run("convert", path, path_of("slow.dmg"), "--quiet")
+    with Pool(peer_timeout="2s"):
+        rng = random.Random(SEED)
+        for victim, number in (("launcher", signal.SIGINT), ("launcher", signal.SIGKILL), ("compute-node", signal.SIGKILL)) * (
+                1 if IS_THIN else 3):
+            load = begin("load", path_of("slow.dmg"), "--pool", "p", "--as", "slow", "--cns", 2, "--threads", 1)
+            wait_until("nodes that load", lambda: children("compute-node") or load.poll() is not None)
+            time.sleep(rng.random() * 0.1)
+            nodes = children("compute-node")
+            if victim == "launcher":
+                load.send_signal(number)
+            elif nodes:
+                try:
+                    os.kill(nodes[-1], number)
+                except ProcessLookupError:
+                    pass
+            code, _, err = end(load)
+            wait_until("the end of its nodes", lambda: not children("compute-node"))
+            if code == OK:
+                run("unload", "slow", "--pool", "p")  # it was quicker
+            elif number != signal.SIGKILL or victim != "launcher":
+                one_line(err)
+            if graphs():
+                require(number == signal.SIGKILL and victim == "launcher", f"the load failed, and the graph is there: {err}")
+                run("unload", "slow", "--pool", "p")
+            wait_until("an empty pool", lambda: sum(allocated()) == 0)
+        wait_until("a free name", lambda: run("load", DENSE_IDS, "--pool", "p", "--as", "slow", expect=None).code == OK)
+
+
+def a_memory_node_that_dies_in_a_run():
+    with Pool(peer_timeout="2s"):
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        full = allocated()
+        for step in ("run", "afterwards"):
+            if step == "run":
+                busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
+                wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+                os.kill(status()["memory_nodes"][1]["pid"], signal.SIGKILL)
+                code, _, err = end(busy)
+                require(code == PEER and "memory node 1" in one_line(err), f"{code} {err}")
+            else:
+                for words in (("run", "cc", "small", "--pool", "p"), ("list", "--pool", "p"), ("pool", "status", "p"),
+                              ("load", SMALL, "--pool", "p", "--as", "y"), ("unload", "small", "--pool", "p")):
+                    error = run(*words, expect=PEER).err
+                    require("memory node 1" in one_line(error) and "dead" in error, error)
+        require("dead" in run("pool", "status", "p", expect=PEER).out, "the status does not say it")
+        require("1 of 2" in run("pool", "clean").out, "clean does not say why it leaves the pool")
+        require("dead before" in run("pool", "stop", "p").out, "stop does not say it")
+        run(*Pool().words)
+
+
+def a_memory_node_that_dies_in_a_load():
+    path = random_graph("slow.el", 20000, 400000)
+    run("convert", path, path_of("slow.dmg"), "--quiet")
+    with Pool(peer_timeout="2s"):
+        load = begin("load", path_of("slow.dmg"), "--pool", "p", "--as", "slow", "--cns", 2, "--threads", 1)
+        wait_until("nodes that load", lambda: children("compute-node") or load.poll() is not None)
+        os.kill(json.load(open(os.path.join(POOLS, "p.pool")))["nodes"][1]["pid"], signal.SIGKILL)
+        code, _, err = end(load)
+        require(code in (OK, PEER), f"{code} {err}")
+        if code == PEER:
+            require("memory node 1" in one_line(err), err)
+
+
+def a_stopped_memory_node_is_ended_by_force():
+    with Pool(mns=1, peer_timeout="1s"):
+        pid = status()["memory_nodes"][0]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        one_line(run("list", "--pool", "p", expect=PEER).err)
+        require("killed" in run("pool", "stop", "p").out, "stop does not say it")
+        require(not is_alive(pid), "it is alive")
+        run(*Pool(mns=1).words)
+
+
+def clean_removes_what_killed_pools_left():
+    memory, sockets = shared_memory(), set(unix_sockets().values())
+    run("pool", "clean")
+    run(*Pool("dead").words)
+    with Pool("alive", mns=1):
+        run("load", SMALL, "--pool", "dead", "--as", "small")
+        for node in status("dead")["memory_nodes"]:
+            os.kill(node["pid"], signal.SIGKILL)
+        wait_until("their end", lambda: len(children("memory-node")) == 1)
+        one_line(run("pool", "status", "dead", expect=PEER).err)
+        error = run(*Pool("dead").words, expect=USAGE).err
+        require("pool clean" in one_line(error), error)
+        write("runtime/dmgraph/hostile.pool", "{}")
+        os.chmod(os.path.join(POOLS, "hostile.pool"), 0o600)
+        write("runtime/dmgraph/stray.log", "a log of no pool")
+        out = run("pool", "clean").out
+        require("removed the pool dead" in out and "left alone: the pool alive is alive" in out, out)
+        require("hostile.pool" in out and "stray.log" in out, out)
+        require(sorted(os.listdir(POOLS)) == ["alive.log", "alive.pool", "hostile.pool"], os.listdir(POOLS))
+        os.unlink(os.path.join(POOLS, "hostile.pool"))
+    require(not children("memory-node"), "a memory node is alive")
+
+    def nothing_is_left():
+        new_memory = shared_memory() - memory
+        new_sockets = {inode: name for inode, name in unix_sockets().items() if name not in sockets}
+        others = held_by_others(MARK.encode()) if new_memory or new_sockets else ""
+        return not ({name for name in new_memory if f"/dev/shm/{name}" not in others} or
+                    {inode for inode in new_sockets if f"socket:[{inode}]" not in others})
+
+    # What another program makes may look like ours for a moment.
+    wait_until("that no shared memory and no socket is left", nothing_is_left, 10)
+
+
+def a_file_that_is_open_to_others_is_not_believed():
+    with Pool(mns=1):
+        path = os.path.join(POOLS, "p.pool")
+        for mode in (0o640, 0o606):
+            os.chmod(path, mode)
+            require("open to other users" in one_line(run("list", "--pool", "p", expect=USAGE).err), "it was believed")
+        os.chmod(path, 0o600)
+        os.chmod(POOLS, 0o750)
+        require("open to other users" in one_line(run("list", "--pool", "p", expect=USAGE).err), "it was believed")
+        os.chmod(POOLS, 0o700)
+        content = json.load(open(path))
+        token, pid = content["token"], content["nodes"][0]["pid"]
+        content["token"] = "0" * 32
+        write("runtime/dmgraph/p.pool", json.dumps(content))
+        error = run("list", "--pool", "p", expect=None)
+        require(error.code != OK and one_line(error.err), "a wrong token is let in")
+        # A process that has got the id of a dead node is not touched.
+        innocent = subprocess.Popen(["sleep", "600"])
+        content["token"] = token
+        content["nodes"][0]["pid"] = innocent.pid
+        write("runtime/dmgraph/p.pool", json.dumps(content))
+        require("dead before" in run("pool", "stop", "p").out, "it counts as alive")
+        require(innocent.poll() is None, "an innocent process was ended")
+        innocent.kill()
+        innocent.wait()
+        os.kill(pid, signal.SIGTERM)
+        wait_until("its end", lambda: not is_alive(pid))
+        run(*Pool(mns=1).words)
+
+
+def an_interrupted_start_leaves_nothing():
+    os.makedirs(POOLS, 0o700, exist_ok=True)
+    rng = random.Random(SEED)
+    for number in (signal.SIGINT, signal.SIGKILL) * (2 if IS_THIN else 6):
+        start = begin(*Pool(mns=3).words)
+        time.sleep(rng.random() * 0.15)
+        start.send_signal(number)
+        code, _, err = end(start)
+        if code == OK:
+            run("pool", "stop", "p")
+        elif number == signal.SIGINT:
+            require(code in (130, -2), f"{code} {err}")
+            wait_until("the end of all nodes", lambda: not children("memory-node"))
+            require(not os.path.exists(os.path.join(POOLS, "p.pool")), "the pool's file is left")
+        else:
+            # Whoever had detached is named by the file.
+            time.sleep(0.2)
+            run("pool", "stop", "p", expect=None)
+            wait_until("the end of all nodes", lambda: not children("memory-node"))
+        run("pool", "clean")
+        require(os.listdir(POOLS) == [], os.listdir(POOLS))
+
+
+def main():
+    for function in (
+            one_load_serves_any_number_of_compute_nodes, all_algorithms_and_kinds_of_graphs, empty_and_tiny_graphs,
+            negative_weights_are_refused_by_their_line, status_says_what_there_is, names_are_taken_once, misuse,
+            a_graph_larger_than_any_memory_node, a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
+            a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
+            a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
+            clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
+            an_interrupted_start_leaves_nothing):
+        check(function.__name__, function)
+    finish()
+
+
+main()
