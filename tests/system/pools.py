@@ -435,9 +435,11 @@ def clean_removes_what_killed_pools_left():
     run(*Pool("dead").words)
     with Pool("alive", mns=1):
         run("load", SMALL, "--pool", "dead", "--as", "small")
-        for node in status("dead")["memory_nodes"]:
-            os.kill(node["pid"], signal.SIGKILL)
-        wait_until("their end", lambda: len(children("memory-node")) == 1)
+        nodes = [node["pid"] for node in status("dead")["memory_nodes"]]
+        for pid in nodes:
+            os.kill(pid, signal.SIGKILL)
+        # A process that is ending has no environment any more, and is not dead yet.
+        wait_until("their end", lambda: not any(is_alive(pid) for pid in nodes))
         one_line(run("pool", "status", "dead", expect=PEER).err)
         error = run(*Pool("dead").words, expect=USAGE).err
         require("pool clean" in one_line(error), error)
