@@ -31,8 +31,8 @@ typedef struct dmg_algorithm {
     /** DMG_OK, or DMG_ERR_VERIFY naming the first vertex (by external id) that differs. */
     dmg_status (*compare)(const dmg_graph *graph, const void *values, const void *expected);
     /**
-     * Write what stands behind the vertex's id in the output file, without newline; returns its length. `id_of` maps a vertex to its
-     * external id. At most 128 bytes.
+     * Write what stands behind the vertex's id in the output file, without newline; returns its length. `id_of` maps a
+     * vertex to its external id. At most 128 bytes.
      */
     int (*format)(const void *value, uint64_t (*id_of)(const void *context, uint32_t vertex), const void *context,
                   char *text, size_t capacity);

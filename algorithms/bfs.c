@@ -1,9 +1,10 @@
 /*
  * Breadth-first search: depth and parent of every vertex that the source reaches, along the arcs.
  *
- * The attribute is depth and parent in one word, the depth above, so that the minimum is the shortest depth and among its parents the smallest: the
- * same tree for any number of nodes and threads. In pull mode the first neighbour of an ascending list that is in the frontier is that
- * parent, and the search ends there (Beamer, Asanovic, Patterson: Direction-Optimizing Breadth-First Search, SC 2012).
+ * The attribute is depth and parent in one word, the depth above, so that the minimum is the shortest depth and among
+ * its parents the smallest: the same tree for any number of nodes and threads. In pull mode the first neighbour of an
+ * ascending list that is in the frontier is that parent, and the search ends there (Beamer, Asanovic, Patterson:
+ * Direction-Optimizing Breadth-First Search, SC 2012).
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"
@@ -27,8 +28,8 @@ static inline uint64_t start_value(const dmg_monotone_run *run, uint32_t vertex,
 }
 
 /*
- * The frontier's depth is the number of the iteration. A vertex that another compute node has given a parent in this iteration can still get
- * a smaller one.
+ * The frontier's depth is the number of the iteration. A vertex that another compute node has given a parent in this
+ * iteration can still get a smaller one.
  */
 static inline bool wants_parent(const dmg_monotone_run *run, uint64_t value)
 {

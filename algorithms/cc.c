@@ -1,8 +1,9 @@
 /*
  * Connected components, weakly connected ones of a directed graph: each is named by its smallest vertex.
  *
- * Label propagation: a vertex starts with its own number and takes the smallest label among itself and its neighbours, whatever the direction
- * of the edge. Labels only fall, so those of an iteration may be used in it already, which saves iterations; the answer is the same.
+ * Label propagation: a vertex starts with its own number and takes the smallest label among itself and its neighbours,
+ * whatever the direction of the edge. Labels only fall, so those of an iteration may be used in it already, which saves
+ * iterations; the answer is the same.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"

@@ -3,7 +3,8 @@
  *
  *     rank'(v) = (1 - d) / n + d * (sum over arcs u -> v of rank(u) / outdegree(u) + dangling / n)
  *
- * where `dangling` is the rank of all vertices without outgoing arcs, spread evenly. Repeated arcs count as often as they occur. Starts at 1 / n.
+ * where `dangling` is the rank of all vertices without outgoing arcs, spread evenly. Repeated arcs count as often as
+ * they occur. Starts at 1 / n.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"

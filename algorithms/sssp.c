@@ -1,8 +1,9 @@
 /*
  * Single-source shortest paths with weights of at least 0, along the arcs.
  *
- * Bellman and Ford's algorithm with a frontier: a vertex whose distance fell offers its neighbours the distance over itself. A distance that is not negative
- * orders like the bits of its double, so that the minimum is one of integers. Integer weights are exact up to distances of 2^53.
+ * Bellman and Ford's algorithm with a frontier: a vertex whose distance fell offers its neighbours the distance over
+ * itself. A distance that is not negative orders like the bits of its double, so that the minimum is one of integers.
+ * Integer weights are exact up to distances of 2^53.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"

@@ -17,7 +17,8 @@ typedef struct dmg_local_pool_options {
     uint8_t token[DMG_TOKEN_BYTES];
 } dmg_local_pool_options;
 
-/** Start the nodes, each with a thread. Stop with dmg_local_pool_stop; `*pool` is NULL on failure, and nothing is left running. */
+/** Start the nodes, each with a thread. Stop with dmg_local_pool_stop; `*pool` is NULL on failure, and nothing is left
+ * running. */
 dmg_status dmg_local_pool_start(const dmg_local_pool_options *options, dmg_local_pool **pool);
 /** End the threads, and the nodes with all that is in them. Clients are closed before. NULL is allowed. */
 void dmg_local_pool_stop(dmg_local_pool *pool);

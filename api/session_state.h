@@ -6,9 +6,10 @@
  *     session_graph.c   loading a graph, vertices and ids
  *     session_run.c     running an algorithm, reading its values
  *
- * A loaded graph and a run are a job of the pool each: what it has there is freed when all ranks have left it. So a run's arrays go when the next run
- * begins, and a step that fails takes nothing else with it. Every rank counts its steps, which gives their jobs the same fresh names. They are
- * within the session's own job, so that who waits for a rank to begin a step hears when that rank is gone.
+ * A loaded graph and a run are a job of the pool each: what it has there is freed when all ranks have left it. So a
+ * run's arrays go when the next run begins, and a step that fails takes nothing else with it. Every rank counts its
+ * steps, which gives their jobs the same fresh names. They are within the session's own job, so that who waits for a
+ * rank to begin a step hears when that rank is gone.
  */
 #ifndef DMG_API_SESSION_STATE_H
 #define DMG_API_SESSION_STATE_H
@@ -46,7 +47,8 @@ struct dmg_session {
 
 /** Begin a collective call: meet all ranks in a job with the session's next name. */
 dmg_status dmg_session_step_begin(dmg_session *session, const char *what, dmg_job *job);
-/** A collective call has failed here: tell the others why, and leave the job. Returns `status` with its sentence kept. */
+/** A collective call has failed here: tell the others why, and leave the job. Returns `status` with its sentence kept.
+ */
 dmg_status dmg_session_step_fail(dmg_session *session, dmg_job *job, dmg_status status);
 /** Leave a job, if it is one. What it has in the pool is freed when the others have left, too. */
 void dmg_session_leave(dmg_session *session, dmg_job *job);

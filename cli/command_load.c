@@ -1,8 +1,9 @@
 /*
  * dmgraph load: a graph into a long-lived pool, where it stays.
  *
- * Compute nodes load it within a job of theirs. When all have loaded, the launcher, a client of the pool too, attaches itself to that job and publishes
- * the graph: the one step after which it is there. Whatever dies before that takes the job with it, and all that was loaded.
+ * Compute nodes load it within a job of theirs. When all have loaded, the launcher, a client of the pool too, attaches
+ * itself to that job and publishes the graph: the one step after which it is there. Whatever dies before that takes the
+ * job with it, and all that was loaded.
  */
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -98,8 +99,8 @@ static void describe(dmg_run *run)
 }
 
 /**
- * In the main thread, so that a signal cannot come between its parts: they take as long as a few messages, or the peer timeout. The compute nodes are
- * still in the job.
+ * In the main thread, so that a signal cannot come between its parts: they take as long as a few messages, or the peer
+ * timeout. The compute nodes are still in the job.
  */
 static dmg_status publish(dmg_run *run)
 {

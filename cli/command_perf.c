@@ -1,5 +1,6 @@
 /*
- * dmgraph perf: what a transport, and an emulated link over it, takes for each operation. Starts a memory node of its own.
+ * dmgraph perf: what a transport, and an emulated link over it, takes for each operation. Starts a memory node of its
+ * own.
  */
 #include "cli/command.h"
 #include "cli/exit_code.h"

@@ -1,9 +1,9 @@
 /*
  * dmgraph pool start: starts memory nodes that outlive this program.
  *
- * start the nodes -> all have said their addresses -> write the pool's file -> all detach themselves from this program -> connect once, to see that they
- * serve. Until the third arrow the nodes die with this program; from then on the file names everything that lives. When a later step
- * fails the nodes are stopped and the file is removed.
+ * start the nodes -> all have said their addresses -> write the pool's file -> all detach themselves from this program
+ * -> connect once, to see that they serve. Until the third arrow the nodes die with this program; from then on the file
+ * names everything that lives. When a later step fails the nodes are stopped and the file is removed.
  */
 #include "cli/command.h"
 #include "cli/control.h"

@@ -2,8 +2,8 @@
  * dmgraph run: reads the graph, starts memory nodes and compute nodes as child processes, has them load and run, reads
  * the result out of the pool, and cleans up. With --pool the memory nodes and the graph are there already (run_pool.c).
  *
- * When anything goes wrong, the course stops where it is, and one place (give_up) stops the nodes, removes what was begun, and ends the
- * process: a step may still be running in its thread, so nothing is freed then.
+ * When anything goes wrong, the course stops where it is, and one place (give_up) stops the nodes, removes what was
+ * begun, and ends the process: a step may still be running in its thread, so nothing is freed then.
  */
 #include "cli/command.h"
 #include "cli/exit_code.h"

@@ -19,14 +19,14 @@
 #define DMG_CONTROL_BYTES_MAX (128 * 1024)
 
 /**
- * Send a message. Takes the reference, also on failure; NULL counts as out of memory. With `may_drop`, a full socket is no error and the message is
- * lost. DMG_ERR_PEER when the other end is gone. Thread-safe.
+ * Send a message. Takes the reference, also on failure; NULL counts as out of memory. With `may_drop`, a full socket is
+ * no error and the message is lost. DMG_ERR_PEER when the other end is gone. Thread-safe.
  */
 dmg_status dmg_control_send(int control, json_t *message, bool may_drop);
 
 /**
- * Receive one message; `*message` is a new reference, or NULL when there is none now and `may_wait` is false. DMG_ERR_PEER at the end of the stream,
- * DMG_ERR_PROTOCOL for what is no message.
+ * Receive one message; `*message` is a new reference, or NULL when there is none now and `may_wait` is false.
+ * DMG_ERR_PEER at the end of the stream, DMG_ERR_PROTOCOL for what is no message.
  */
 dmg_status dmg_control_receive(int control, bool may_wait, json_t **message);
 

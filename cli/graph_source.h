@@ -19,13 +19,13 @@ typedef struct dmg_graph_source {
 dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options);
 
 /**
- * Read a graph. With weights ignored, a binary form is not rewritten for that: its weights are there, and left out of `graph`. Close with
- * dmg_graph_source_close.
+ * Read a graph. With weights ignored, a binary form is not rewritten for that: its weights are there, and left out of
+ * `graph`. Close with dmg_graph_source_close.
  */
 dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *options, dmg_graph_source *source);
 /**
- * Make source->file: the file itself where it is the binary form and was used as it is, else a sealed anonymous one. The graph is then a mapping
- * of that file, so that its memory is there once.
+ * Make source->file: the file itself where it is the binary form and was used as it is, else a sealed anonymous one.
+ * The graph is then a mapping of that file, so that its memory is there once.
  */
 dmg_status dmg_graph_source_share(const char *path, const dmg_read_options *options, dmg_graph_source *source);
 void dmg_graph_source_close(dmg_graph_source *source);

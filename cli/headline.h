@@ -1,6 +1,7 @@
 /**
  * @file headline.h
- * What an answer says in a line or two: how many vertices were reached, how many components there are, whose rank is highest.
+ * What an answer says in a line or two: how many vertices were reached, how many components there are, whose rank is
+ * highest.
  *
  * It is computed while the values stream by, and knows the layouts that the algorithms leave in the pool.
  */

@@ -14,11 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/** How long the loop listens on after a first sign of trouble. A death arrives at once; lost peers are often its echo. */
+/** How long the loop listens on after a first sign of trouble. A death arrives at once; lost peers are often its echo.
+ */
 #define SETTLE_AFTER_DEATH_NS (100 * DMG_MILLISECOND_NS)
 #define SETTLE_AFTER_ERROR_NS (200 * DMG_MILLISECOND_NS)
 #define SETTLE_AFTER_ECHO_NS  (600 * DMG_MILLISECOND_NS)
-/** Beats may be late by this much beyond the peer timeout, so that the nodes' own findings, which say more, come first. */
+/** Beats may be late by this much beyond the peer timeout, so that the nodes' own findings, which say more, come first.
+ */
 #define SILENCE_SLACK_NS (500 * DMG_MILLISECOND_NS)
 
 const int dmg_taken_signals[DMG_TAKEN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};

@@ -2,12 +2,13 @@
  * @file launcher.h
  * Starts the nodes of a run as child processes, listens to them, and sees to it that none is left.
  *
- * Everything happens in one loop over the signals (a signalfd), the control sockets and, while a blocking step runs in a thread of its own,
- * that thread's end. So Ctrl-C, a dead child and a silent child are noticed at any time, whatever the program is doing.
+ * Everything happens in one loop over the signals (a signalfd), the control sockets and, while a blocking step runs in
+ * a thread of its own, that thread's end. So Ctrl-C, a dead child and a silent child are noticed at any time, whatever
+ * the program is doing.
  *
- * The first sign of trouble is seldom the cause: when a memory node is killed, the compute nodes report lost operations. So the
- * launcher listens for a short while more, and then reports what explains the rest: a child that was killed, before one that failed by
- * itself, before those that lost a peer.
+ * The first sign of trouble is seldom the cause: when a memory node is killed, the compute nodes report lost
+ * operations. So the launcher listens for a short while more, and then reports what explains the rest: a child that was
+ * killed, before one that failed by itself, before those that lost a peer.
  */
 #ifndef DMG_CLI_LAUNCHER_H
 #define DMG_CLI_LAUNCHER_H
@@ -37,8 +38,8 @@ typedef struct dmg_child {
 typedef struct dmg_launcher dmg_launcher;
 
 /**
- * Called in the main loop for every message that is not the launcher's own business (beats and errors); the message is borrowed. After a beat it is called with
- * NULL, for progress. A status other than DMG_OK ends the run.
+ * Called in the main loop for every message that is not the launcher's own business (beats and errors); the message is
+ * borrowed. After a beat it is called with NULL, for progress. A status other than DMG_OK ends the run.
  */
 typedef dmg_status (*dmg_launcher_message)(void *context, dmg_child *child, json_t *message);
 
@@ -52,14 +53,15 @@ void dmg_launcher_listen(dmg_launcher *launcher, uint64_t peer_timeout_ns, dmg_l
 
 /**
  * Start a node: fork and exec this program with `subcommand`, a control socket, and (when not -1) `file` as descriptor
- * DMG_CHILD_FILE. The child dies with the launcher. Call it from the main thread only: Linux ties that to the thread that forks.
+ * DMG_CHILD_FILE. The child dies with the launcher. Call it from the main thread only: Linux ties that to the thread
+ * that forks.
  */
 dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index, const char *subcommand,
                               int file, dmg_child **child);
 
 /**
- * The same for a node that is to outlive the launcher: in a session and a folder (/) of its own, with `output` as its standard output and error. Until the
- * node has detached itself it dies with the launcher like any other.
+ * The same for a node that is to outlive the launcher: in a session and a folder (/) of its own, with `output` as its
+ * standard output and error. Until the node has detached itself it dies with the launcher like any other.
  */
 dmg_status dmg_launcher_start_session(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index,
                                       const char *subcommand, int output, dmg_child **child);
@@ -73,11 +75,13 @@ dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *m
 
 /**
  * Run the loop until `is_done` says so.
- * @return DMG_OK; the status of what went wrong with a child, with one sentence that names it; DMG_ERR_CANCELLED on a signal
+ * @return DMG_OK; the status of what went wrong with a child, with one sentence that names it; DMG_ERR_CANCELLED on a
+ * signal
  */
 dmg_status dmg_launcher_wait(dmg_launcher *launcher, bool (*is_done)(void *context), void *context);
 
-/** Run a blocking step in a thread, and the loop beside it. When the loop fails, the step is left running: only ending the process is safe then. */
+/** Run a blocking step in a thread, and the loop beside it. When the loop fails, the step is left running: only ending
+ * the process is safe then. */
 dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *context), void *context);
 
 /** Tell the children of a kind to end, with a message of this type, and wait until they have. */

@@ -1,6 +1,7 @@
 /**
  * @file launcher_state.h
- * What the parts of the launcher share: launcher.c has the loop, launcher_children.c starts and ends nodes, launcher_trouble.c says what went wrong.
+ * What the parts of the launcher share: launcher.c has the loop, launcher_children.c starts and ends nodes,
+ * launcher_trouble.c says what went wrong.
  */
 #ifndef DMG_CLI_LAUNCHER_STATE_H
 #define DMG_CLI_LAUNCHER_STATE_H

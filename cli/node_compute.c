@@ -1,9 +1,10 @@
 /*
  * dmgraph compute-node: one compute node of a run or of a load, started by the launcher.
  *
- * connect -> join the job -> rank 0 makes the store, the others find it in the catalog -> all load -> all run -> report -> wait until the launcher
- * has read the result -> leave. On a graph that is in a long-lived pool already, all find the store and nobody loads; a load into such a
- * pool runs nothing, and leaves when the launcher has taken over what was loaded.
+ * connect -> join the job -> rank 0 makes the store, the others find it in the catalog -> all load -> all run -> report
+ * -> wait until the launcher has read the result -> leave. On a graph that is in a long-lived pool already, all find
+ * the store and nobody loads; a load into such a pool runs nothing, and leaves when the launcher has taken over what
+ * was loaded.
  */
 #include "algorithms/algorithm.h"
 #include "cli/command.h"
@@ -190,7 +191,8 @@ static dmg_status send_report(dmg_node_control *control, const dmg_client *clien
     return dmg_node_control_send(control, message);
 }
 
-/** Do what the task says on a store that is there, report, and wait until the launcher has what it wants from the pool. */
+/** Do what the task says on a store that is there, report, and wait until the launcher has what it wants from the pool.
+ */
 static dmg_status work(dmg_node_control *control, const node_plan *plan, const dmg_client *client, const dmg_job *job,
                        dmg_engine *engine, const dmg_graph *graph)
 {

@@ -1,6 +1,7 @@
 /**
  * @file node_control.h
- * A started node's end of the control socket: a thread that beats, so that the launcher sees life and progress, and listens.
+ * A started node's end of the control socket: a thread that beats, so that the launcher sees life and progress, and
+ * listens.
  *
  * When the launcher is gone, the process ends at once: nothing is worth finishing.
  */
@@ -26,8 +27,8 @@ typedef struct dmg_node_control dmg_node_control;
 typedef void (*dmg_node_control_ending)(void *context);
 
 /**
- * Take over the socket that --control-fd names, and wait for the setup. DMG_ERR_ARGUMENT, with a sentence for people, when there is no such
- * socket: the program was started by hand.
+ * Take over the socket that --control-fd names, and wait for the setup. DMG_ERR_ARGUMENT, with a sentence for people,
+ * when there is no such socket: the program was started by hand.
  */
 dmg_status dmg_node_control_open(const dmg_settings *settings, const char *kind, dmg_node_control **control);
 /** Stops the thread, closes the socket. NULL is allowed. */
@@ -39,8 +40,9 @@ json_t *dmg_node_control_setup(dmg_node_control *control);
 dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type,
                                   dmg_node_control_ending ending, void *context);
 /**
- * Until this is called, SIGTERM (also the one that the launcher's death sends) waits: connecting to others and making a segment pass
- * through states whose remains in /dev/shm only this process can remove. From now on SIGTERM has its effect, and the launcher's death kills.
+ * Until this is called, SIGTERM (also the one that the launcher's death sends) waits: connecting to others and making a
+ * segment pass through states whose remains in /dev/shm only this process can remove. From now on SIGTERM has its
+ * effect, and the launcher's death kills.
  */
 void dmg_node_control_settle(void);
 /** Stop beating and listening: `ending` is not called any more. */
@@ -49,8 +51,8 @@ void dmg_node_control_stop_listening(dmg_node_control *control);
 void dmg_node_control_wait(dmg_node_control *control);
 
 /**
- * For a node that outlives its launcher: wait for the message that ends the listening, outlive the launcher from now on, tell it ("detached"), and close the
- * socket; what is sent later is lost. In the main thread.
+ * For a node that outlives its launcher: wait for the message that ends the listening, outlive the launcher from now
+ * on, tell it ("detached"), and close the socket; what is sent later is lost. In the main thread.
  */
 dmg_status dmg_node_control_detach(dmg_node_control *control);
 
@@ -65,7 +67,8 @@ void dmg_node_control_enter(dmg_node_control *control, dmg_phase phase);
 _Atomic uint64_t *dmg_node_control_arcs(dmg_node_control *control);
 _Atomic uint32_t *dmg_node_control_iteration(dmg_node_control *control);
 
-/** Send log lines to stderr, from the level on that the setup names, each with this process's name in front (the text must stay). */
+/** Send log lines to stderr, from the level on that the setup names, each with this process's name in front (the text
+ * must stay). */
 void dmg_node_control_log(dmg_node_control *control, const char *process_name);
 /** The same for any process; `level` is a choice of --log-level. */
 void dmg_log_to_stderr(const char *process_name, uint64_t level);

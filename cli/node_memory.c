@@ -1,8 +1,8 @@
 /*
  * dmgraph memory-node: one memory node of a run or of a long-lived pool, started by the launcher.
  *
- * The main thread serves; the control thread stops it when the launcher says so, a signal handler on SIGTERM. In a run, its last word is
- * how much memory was used. A node of a long-lived pool first detaches itself from the launcher.
+ * The main thread serves; the control thread stops it when the launcher says so, a signal handler on SIGTERM. In a run,
+ * its last word is how much memory was used. A node of a long-lived pool first detaches itself from the launcher.
  */
 #include "cli/command.h"
 #include "cli/control.h"

@@ -147,8 +147,8 @@ dmg_status dmg_parse_number(const char *text, uint64_t *number)
 }
 
 /**
- * A non-negative decimal number without sign, exponent or spaces; moves *text behind it. Long double has 64 bits of mantissa, so
- * that whole bytes stay exact.
+ * A non-negative decimal number without sign, exponent or spaces; moves *text behind it. Long double has 64 bits of
+ * mantissa, so that whole bytes stay exact.
  */
 static bool read_decimal(const char **text, long double *number)
 {

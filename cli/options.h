@@ -2,8 +2,8 @@
  * @file options.h
  * The one table of what the program can be told: it drives parsing, --help, and the echo of settings in --json.
  *
- * A subcommand lists the options that it takes by their identifiers; everything else about an option stands in the table, in
- * options.c.
+ * A subcommand lists the options that it takes by their identifiers; everything else about an option stands in the
+ * table, in options.c.
  */
 #ifndef DMG_CLI_OPTIONS_H
 #define DMG_CLI_OPTIONS_H
@@ -128,8 +128,8 @@ const dmg_option *dmg_option_get(dmg_option_id id);
  *
  * @param allowed  identifiers of the options that are taken, ending with DMG_OPTION_COUNT
  * @param[out] settings  defaults for all allowed options, and what was given
- * @return DMG_OK, or DMG_ERR_ARGUMENT with one sentence: an unknown option (and the nearest known one), a missing or wrong value, too many
- *         arguments
+ * @return DMG_OK, or DMG_ERR_ARGUMENT with one sentence: an unknown option (and the nearest known one), a missing or
+ * wrong value, too many arguments
  */
 dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *const *arguments, dmg_settings *settings);
 

@@ -79,8 +79,9 @@ dmg_status dmg_perf_measure(const dmg_perf_region *region, const dmg_perf_point 
                             dmg_perf_result *result);
 
 /**
- * Run short windows of one thread until `wanted` are clean or as many as fit have been run. Their values: with a depth above 1, operations a
- * second; else the time of a turn of the loop, or, with pauses and in place, the median time of an operation alone.
+ * Run short windows of one thread until `wanted` are clean or as many as fit have been run. Their values: with a depth
+ * above 1, operations a second; else the time of a turn of the loop, or, with pauses and in place, the median time of
+ * an operation alone.
  */
 dmg_status dmg_perf_measure_windows(const dmg_perf_region *region, const dmg_perf_point *point, uint32_t wanted,
                                     dmg_link_window windows[DMG_LINK_WINDOWS_MAX], uint32_t *count);

@@ -1,9 +1,10 @@
 /*
  * The self-test of the link model (docs/links.md).
  *
- * For every profile a client of its link is opened and each cell measured at points that the model was not calibrated with: real data at random
- * places, several sizes, one by one with and without pauses, and at saturation. Before that, the machine is measured bare, and through a
- * model that holds nothing back: what it cannot do by itself it cannot emulate. Last, links that are wrong on purpose are held against the right numbers: the self-test must notice.
+ * For every profile a client of its link is opened and each cell measured at points that the model was not calibrated
+ * with: real data at random places, several sizes, one by one with and without pauses, and at saturation. Before that,
+ * the machine is measured bare, and through a model that holds nothing back: what it cannot do by itself it cannot
+ * emulate. Last, links that are wrong on purpose are held against the right numbers: the self-test must notice.
  */
 #include "cli/perf.h"
 #include "cli/text.h"
@@ -23,7 +24,8 @@
 #define LARGE_BYTES    16384
 #define RATE_DEPTH     64
 #define PAUSE_NS       3000
-/** Three times the bare transport, the rule of the verdicts, is about one and a half times what the model and it take together. */
+/** Three times the bare transport, the rule of the verdicts, is about one and a half times what the model and it take
+ * together. */
 #define MODEL_WEIGHT     0.5
 #define TICKS_MEASURE_NS UINT64_C(200000000)
 #define TICKS_GATE       100e-6 /* between the time-stamp counter's rates by two clocks, of which one may be slewed */
@@ -281,7 +283,8 @@ static dmg_status check_cells(self_test *test, const dmg_link_settings *link)
 
 /* ---- the machine ---- */
 
-/** The best that it ever did: other programs only make it worse. Messages are up to another process, so that what is usual counts. */
+/** The best that it ever did: other programs only make it worse. Messages are up to another process, so that what is
+ * usual counts. */
 static double host_value(const dmg_perf_point *point, const dmg_link_window *windows, uint32_t count)
 {
     double least = INFINITY;

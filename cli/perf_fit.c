@@ -1,8 +1,8 @@
 /*
  * A link profile from a measurement: so that a real NIC or CXL device can be emulated elsewhere.
  *
- * What one thread reaches are the limits of a channel; what as many threads as this machine has cores reach are those of the link. Both are at
- * least what was seen, never more than what is there.
+ * What one thread reaches are the limits of a channel; what as many threads as this machine has cores reach are those
+ * of the link. Both are at least what was seen, never more than what is there.
  */
 #include "cli/perf.h"
 #include "core/base/error.h"

@@ -1,8 +1,8 @@
 /*
  * Operations in flight, and how long each took: from before its post until its end was seen.
  *
- * A thread keeps `depth` operations in flight, each with a buffer of its own, at random places of the region. It waits for the oldest, ends it and
- * whatever ended after it, and posts as many again.
+ * A thread keeps `depth` operations in flight, each with a buffer of its own, at random places of the region. It waits
+ * for the oldest, ends it and whatever ended after it, and posts as many again.
  */
 #include "cli/perf.h"
 #include "core/base/error.h"

@@ -1,7 +1,7 @@
 /**
  * @file pool_client.h
- * The program as a client of a long-lived pool: connected to all its nodes, and in a job of its own that ends with the connection, however that ends. Catalog
- * entries that must not outlive the program belong to this job.
+ * The program as a client of a long-lived pool: connected to all its nodes, and in a job of its own that ends with the
+ * connection, however that ends. Catalog entries that must not outlive the program belong to this job.
  */
 #ifndef DMG_CLI_POOL_CLIENT_H
 #define DMG_CLI_POOL_CLIENT_H
@@ -29,8 +29,8 @@ dmg_status dmg_pool_check_alive(const dmg_pool_file *file);
 /** Connect to the pool that client->file describes. DMG_ERR_PEER when a node is dead or silent. Blocking. */
 dmg_status dmg_pool_client_open(dmg_pool_client *client);
 /**
- * Disconnect; when all went well so far (`status`), leave the job first, so that what belonged to it is gone when this returns. Returns the first
- * error, whose sentence stays. Does nothing on a client that is not open.
+ * Disconnect; when all went well so far (`status`), leave the job first, so that what belonged to it is gone when this
+ * returns. Returns the first error, whose sentence stays. Does nothing on a client that is not open.
  */
 dmg_status dmg_pool_client_close(dmg_pool_client *client, dmg_status status);
 

@@ -1,10 +1,11 @@
 /**
  * @file pool_file.h
- * What is written down about a long-lived pool, for later calls of the program: its nodes' addresses and processes, and its secret.
+ * What is written down about a long-lived pool, for later calls of the program: its nodes' addresses and processes, and
+ * its secret.
  *
- * One file a pool, NAME.pool, beside its nodes' output, NAME.log, in a folder of the user's own: $XDG_RUNTIME_DIR/dmgraph, or /tmp/dmgraph-UID. Folder and
- * files must belong to the user and be closed to everybody else, or they are not believed: the file says which processes to end,
- * and where data goes.
+ * One file a pool, NAME.pool, beside its nodes' output, NAME.log, in a folder of the user's own:
+ * $XDG_RUNTIME_DIR/dmgraph, or /tmp/dmgraph-UID. Folder and files must belong to the user and be closed to everybody
+ * else, or they are not believed: the file says which processes to end, and where data goes.
  */
 #ifndef DMG_CLI_POOL_FILE_H
 #define DMG_CLI_POOL_FILE_H
@@ -38,14 +39,16 @@ typedef struct dmg_pool_file {
 /** Letters, digits, '.', '_' and '-', not beginning with a dot; DMG_ERR_ARGUMENT. */
 dmg_status dmg_pool_name_check(const char *name);
 
-/** Open the folder, making it when `may_make`. DMG_ERR_NOT_FOUND, DMG_ERR_IO; DMG_ERR_ARGUMENT when it is open to others, or another's. */
+/** Open the folder, making it when `may_make`. DMG_ERR_NOT_FOUND, DMG_ERR_IO; DMG_ERR_ARGUMENT when it is open to
+ * others, or another's. */
 dmg_status dmg_pool_folder_open(bool may_make, int *folder);
 /** "FOLDER/NAME.EXTENSION", for people. */
 void dmg_pool_path(const char *name, const char *extension, char *path, size_t capacity);
 
 /** Write a pool's file: it appears whole. DMG_ERR_EXISTS when there is one of that name. */
 dmg_status dmg_pool_file_write(int folder, const dmg_pool_file *pool);
-/** Read and check. DMG_ERR_NOT_FOUND; DMG_ERR_ARGUMENT for a file that is not safe; DMG_ERR_CORRUPT for contents that make no sense. */
+/** Read and check. DMG_ERR_NOT_FOUND; DMG_ERR_ARGUMENT for a file that is not safe; DMG_ERR_CORRUPT for contents that
+ * make no sense. */
 dmg_status dmg_pool_file_read(int folder, const char *name, dmg_pool_file *pool);
 /** The same from the folder of this user. */
 dmg_status dmg_pool_file_find(const char *name, dmg_pool_file *pool);

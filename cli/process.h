@@ -1,7 +1,7 @@
 /**
  * @file process.h
- * Processes that are not children: is the one alive that had this id then, and ending it. An id alone says little, as the kernel gives it out again; with the
- * time of its start it names one process.
+ * Processes that are not children: is the one alive that had this id then, and ending it. An id alone says little, as
+ * the kernel gives it out again; with the time of its start it names one process.
  */
 #ifndef DMG_CLI_PROCESS_H
 #define DMG_CLI_PROCESS_H
@@ -27,7 +27,8 @@ bool dmg_process_signal(int descriptor, int number);
 /** Wait until the process has ended, or the time is over; true when it has ended. */
 bool dmg_process_wait(int descriptor, uint64_t deadline_ns);
 
-/** Take the start time out of the contents of /proc/PID/stat; false for a process that has ended, and for what is no such contents. */
+/** Take the start time out of the contents of /proc/PID/stat; false for a process that has ended, and for what is no
+ * such contents. */
 bool dmg_process_parse_stat(const char *text, uint64_t *start_time);
 
 #endif

@@ -1,7 +1,7 @@
 /**
  * @file run.h
- * A run: its state from the settings to the summary. A one-shot run has memory nodes of its own; others work on a graph in a long-lived pool. The parts
- * are
+ * A run: its state from the settings to the summary. A one-shot run has memory nodes of its own; others work on a graph
+ * in a long-lived pool. The parts are
  *
  *     command_run.c   the course of a run, from the settings to the exit code
  *     command_load.c  the course of a load into a long-lived pool, which is a run that runs nothing
@@ -108,7 +108,8 @@ dmg_status dmg_run_read_result(void *run);
 
 /** Refuse options that are the pool's or the loaded graph's own, and take over the pool's. */
 dmg_status dmg_run_pool_settings(dmg_run *run);
-/** Connect to the pool, take hold of the graph, and read what names its vertices (all of it, to be verified). Blocking. */
+/** Connect to the pool, take hold of the graph, and read what names its vertices (all of it, to be verified). Blocking.
+ */
 dmg_status dmg_run_pool_attach(void *run);
 /** What the nodes of the pool say about their memory. Blocking. */
 dmg_status dmg_run_pool_usage(void *run);
@@ -126,17 +127,18 @@ json_t *dmg_run_json(const dmg_run *run);
 typedef struct dmg_run_totals {
     dmg_counters load;
     dmg_counters run;
-    double run_seconds;     /**< of the slowest compute node */
-    double barrier_seconds; /**< in the iterations, mean of a compute node */
-    double wait_seconds;    /**< for operations other than barriers, mean of a worker */
-    double
-        modelled_seconds; /**< of an emulated link that was only accounted for: of the worker mean of the compute node that has most */
-    double busy_seconds; /**< the least that a memory node's emulated link was busy, if all had the same share */
+    double run_seconds;      /**< of the slowest compute node */
+    double barrier_seconds;  /**< in the iterations, mean of a compute node */
+    double wait_seconds;     /**< for operations other than barriers, mean of a worker */
+    double modelled_seconds; /**< of an emulated link that was only accounted for: of the worker mean of the compute
+                                node that has most */
+    double busy_seconds;     /**< the least that a memory node's emulated link was busy, if all had the same share */
     double residual;
 } dmg_run_totals;
 dmg_run_totals dmg_run_total(const dmg_run *run);
 
-/** What the iterations would have taken had an emulated link's accounted time been waited for; at least what a link was busy. */
+/** What the iterations would have taken had an emulated link's accounted time been waited for; at least what a link was
+ * busy. */
 static inline double dmg_run_modelled_seconds(const dmg_run_totals *totals)
 {
     double seconds = totals->run_seconds + totals->modelled_seconds;

@@ -15,7 +15,8 @@
 
 /* ---- how much memory ---- */
 
-/** The most that one batch's lists take: batches are dealt out whole, so a node may get this much more than its share. */
+/** The most that one batch's lists take: batches are dealt out whole, so a node may get this much more than its share.
+ */
 static uint64_t largest_batch_bytes(const dmg_adjacency *lists, uint64_t vertex_count, uint64_t edge_bytes)
 {
     uint64_t largest = 0;
@@ -35,8 +36,9 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run)
     }
     const dmg_graph *graph = &run->source.graph;
     dmg_store_options options = {.partition_count = run->partitions, .with_out = true, .with_in = run->with_in};
-    /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then what each worker may ask for, and what the allocator rounds.
-     * Generous, but not lavish: untouched memory costs nothing in one backend, and is zeroed at the start in another. */
+    /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then what each worker may ask for, and
+     * what the allocator rounds. Generous, but not lavish: untouched memory costs nothing in one backend, and is zeroed
+     * at the start in another. */
     uint64_t graph_bytes = dmg_graph_store_bytes(graph, &options);
     uint64_t run_bytes = graph->vertex_count * (4 * (uint64_t)run->algorithm->value_bytes + 16);
     uint64_t share = (graph_bytes + run_bytes) / run->mn_count;
@@ -349,7 +351,8 @@ dmg_status dmg_run_compute(dmg_run *run)
     return status;
 }
 
-/** What a memory node's share of all this keeps its link busy. Spans used in place count as reads: that is what most of them are. */
+/** What a memory node's share of all this keeps its link busy. Spans used in place count as reads: that is what most of
+ * them are. */
 static double busy_seconds(const dmg_run *run, const dmg_counters *sum)
 {
     uint64_t atomics = sum->operations[DMG_OPERATION_CAS] + sum->operations[DMG_OPERATION_FAA];

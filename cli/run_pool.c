@@ -1,6 +1,6 @@
 /*
- * What is different about a run on a graph in a long-lived pool: the memory nodes are there, the graph's facts come from the pool's catalog, its ids
- * (and, to verify, its lists) from the pool's memory. No graph file is needed.
+ * What is different about a run on a graph in a long-lived pool: the memory nodes are there, the graph's facts come
+ * from the pool's catalog, its ids (and, to verify, its lists) from the pool's memory. No graph file is needed.
  */
 #include "cli/run.h"
 

@@ -1,6 +1,7 @@
 /**
  * @file token.h
- * A pool's shared secret as it travels over the control socket. It never stands in an argument list, which everybody can read.
+ * A pool's shared secret as it travels over the control socket. It never stands in an argument list, which everybody
+ * can read.
  */
 #ifndef DMG_CLI_TOKEN_H
 #define DMG_CLI_TOKEN_H

@@ -1,6 +1,7 @@
 /**
  * @file work_step.h
- * A subcommand that is one long step with an output file: it runs beside the signal loop, so that Ctrl-C ends it and leaves no half-written file.
+ * A subcommand that is one long step with an output file: it runs beside the signal loop, so that Ctrl-C ends it and
+ * leaves no half-written file.
  */
 #ifndef DMG_CLI_WORK_STEP_H
 #define DMG_CLI_WORK_STEP_H

@@ -16,8 +16,8 @@ static dmg_status reserve_arcs(dmg_adjacency_storage *lists, uint64_t arc_count,
 }
 
 /*
- * Offsets are made in one array of vertex_count + 2: counts go to [v + 2], their running sum makes [v + 1] the start of list v,
- * and filling list v by [v + 1]++ leaves [v + 1] at its end, which is where list v + 1 starts.
+ * Offsets are made in one array of vertex_count + 2: counts go to [v + 2], their running sum makes [v + 1] the start of
+ * list v, and filling list v by [v + 1]++ leaves [v + 1] at its end, which is where list v + 1 starts.
  */
 static dmg_status reserve_offsets(dmg_adjacency_storage *lists, uint64_t vertex_count)
 {

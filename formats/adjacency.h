@@ -2,8 +2,8 @@
  * @file adjacency.h
  * Counting sorts that make adjacency lists, and the one pass that puts them in order.
  *
- * Scattering edges into lists by one end and then transposing leaves every list ascending by the other end: two counting
- * sorts and no comparison.
+ * Scattering edges into lists by one end and then transposing leaves every list ascending by the other end: two
+ * counting sorts and no comparison.
  */
 #ifndef DMG_FORMATS_ADJACENCY_H
 #define DMG_FORMATS_ADJACENCY_H
@@ -20,8 +20,8 @@ typedef struct dmg_edge_array {
 } dmg_edge_array;
 
 /**
- * The lists of arcs *into* each vertex, in no order. `lists` must be empty and is released by the caller also on failure;
- * DMG_ERR_MEMORY. The arcs are offsets[vertex_count].
+ * The lists of arcs *into* each vertex, in no order. `lists` must be empty and is released by the caller also on
+ * failure; DMG_ERR_MEMORY. The arcs are offsets[vertex_count].
  */
 dmg_status dmg_adjacency_scatter(const dmg_edge_array *edges, uint64_t vertex_count, dmg_adjacency_storage *lists);
 
@@ -34,8 +34,8 @@ typedef struct dmg_adjacency_census {
 } dmg_adjacency_census;
 
 /**
- * In lists ascending by destination: order equal arcs by weight, count loops and repeats, and drop the repeats when asked (they are counted,
- * and the first, with the smallest weight, stays).
+ * In lists ascending by destination: order equal arcs by weight, count loops and repeats, and drop the repeats when
+ * asked (they are counted, and the first, with the smallest weight, stays).
  */
 dmg_status dmg_adjacency_settle(dmg_adjacency_storage *lists, uint64_t vertex_count, dmg_weight_kind kind,
                                 bool drop_repeats, dmg_adjacency_census *census);

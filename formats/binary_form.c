@@ -1,6 +1,6 @@
 /*
- * The layout is a function of the header's counts and flags, so mapping computes it and compares: no offset or length of a
- * file is ever believed. docs/formats.md has the table that a reader in another language needs.
+ * The layout is a function of the header's counts and flags, so mapping computes it and compares: no offset or length
+ * of a file is ever believed. docs/formats.md has the table that a reader in another language needs.
  */
 #include "formats/binary_form.h"
 

@@ -2,9 +2,9 @@
  * @file binary_form.h
  * dmgraph's own binary form: an aligned, versioned, checksummed file that is mapped, not parsed.
  *
- * Layout in docs/formats.md: a 4,096-byte header (magic, version, byte order, counts, flags, a table of sections with offset, length and checksum, its own
- * checksum), then page-aligned sections: offsets, destinations, weights, the same for the reverse, external ids, tiny-chunk
- * metadata (DMG, section 4.4.1).
+ * Layout in docs/formats.md: a 4,096-byte header (magic, version, byte order, counts, flags, a table of sections with
+ * offset, length and checksum, its own checksum), then page-aligned sections: offsets, destinations, weights, the same
+ * for the reverse, external ids, tiny-chunk metadata (DMG, section 4.4.1).
  */
 #ifndef DMG_FORMATS_BINARY_FORM_H
 #define DMG_FORMATS_BINARY_FORM_H
@@ -15,9 +15,10 @@
 dmg_status dmg_binary_form_write(const dmg_graph *graph, int file, const char *path_for_errors);
 
 /**
- * Map a graph from an open file; the descriptor may be closed afterwards. The header, all section bounds, and the order of offsets are always
- * checked; destinations and section checksums are checked when `check_contents` is set (one pass over the file). DMG_ERR_FORMAT says what
- * is wrong: truncated, trailing bytes, other byte order, newer version, checksum.
+ * Map a graph from an open file; the descriptor may be closed afterwards. The header, all section bounds, and the order
+ * of offsets are always checked; destinations and section checksums are checked when `check_contents` is set (one pass
+ * over the file). DMG_ERR_FORMAT says what is wrong: truncated, trailing bytes, other byte order, newer version,
+ * checksum.
  */
 dmg_status dmg_binary_form_map(int file, const char *path_for_errors, bool check_contents, dmg_graph *graph);
 

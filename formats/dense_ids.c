@@ -118,7 +118,8 @@ typedef struct id_table {
     uint64_t secret;
 } id_table;
 
-/** The finaliser of MurmurHash3 (Appleby, public domain), keyed so that no file can be made that collides on purpose. */
+/** The finaliser of MurmurHash3 (Appleby, public domain), keyed so that no file can be made that collides on purpose.
+ */
 static inline uint64_t hash_id(uint64_t id, uint64_t secret)
 {
     uint64_t h = id ^ secret;

@@ -2,8 +2,8 @@
  * @file graph.h
  * A graph as it lies in a file: compressed sparse rows over dense 32-bit ids, and the external ids they stand for.
  *
- * Every reader and generator makes one of these; the store loads from one. It is read-only once made, and may be a mapping of the binary form (see
- * binary_form.h), which is how the processes of a run share it.
+ * Every reader and generator makes one of these; the store loads from one. It is read-only once made, and may be a
+ * mapping of the binary form (see binary_form.h), which is how the processes of a run share it.
  */
 #ifndef DMG_FORMATS_GRAPH_H
 #define DMG_FORMATS_GRAPH_H

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * An edge waits in 8 bytes (16 once an id needs more than 32 bits), and 4 for its weight. Weights are integers until one comes that
- * is none; then all become floats, which is exact for those up to 2^24 and measured for the rest.
+ * An edge waits in 8 bytes (16 once an id needs more than 32 bits), and 4 for its weight. Weights are integers until
+ * one comes that is none; then all become floats, which is exact for those up to 2^24 and measured for the rest.
  */
 struct dmg_graph_builder {
     dmg_builder_options options;

@@ -8,7 +8,7 @@
 #include "formats/graph.h"
 
 typedef enum dmg_format {
-    DMG_FORMAT_AUTO, /**< by content: the binary form by its first bytes, Matrix Market by its banner, else an edge list */
+    DMG_FORMAT_AUTO, /**< by content: first bytes of the binary form, Matrix Market's banner, else an edge list */
     DMG_FORMAT_EDGE_LIST,
     DMG_FORMAT_MATRIX_MARKET,
     DMG_FORMAT_BINARY
@@ -53,9 +53,10 @@ typedef struct dmg_read_report {
 } dmg_read_report;
 
 /**
- * Read a graph. `options` may be NULL (all defaults). On success the caller closes `graph` with dmg_graph_close. Every malformed input is
- * DMG_ERR_FORMAT with "FILE:LINE: what was found: what was expected"; DMG_ERR_LIMIT for more than DMG_VERTICES_MAX vertices; DMG_ERR_IO
- * when the file cannot be read. Nothing is dropped silently. `report` may be NULL. Thread-safe.
+ * Read a graph. `options` may be NULL (all defaults). On success the caller closes `graph` with dmg_graph_close. Every
+ * malformed input is DMG_ERR_FORMAT with "FILE:LINE: what was found: what was expected"; DMG_ERR_LIMIT for more than
+ * DMG_VERTICES_MAX vertices; DMG_ERR_IO when the file cannot be read. Nothing is dropped silently. `report` may be
+ * NULL. Thread-safe.
  *
  * Costs one pass over the text, a sort of the ids unless they are dense, and a counting sort of the arcs.
  */

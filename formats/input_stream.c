@@ -79,8 +79,8 @@ static dmg_status ends_early(const dmg_input_stream *stream)
 }
 
 /*
- * A step of each decoder: from raw to [buffer, buffer + capacity). `*bytes` may be 0 when it needs more input; at the end of the last
- * stream is_done is set.
+ * A step of each decoder: from raw to [buffer, buffer + capacity). `*bytes` may be 0 when it needs more input; at the
+ * end of the last stream is_done is set.
  */
 static dmg_status step_gzip(dmg_input_stream *stream, void *buffer, size_t capacity, size_t *bytes)
 {

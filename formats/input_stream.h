@@ -2,7 +2,8 @@
  * @file input_stream.h
  * The bytes of a file, decompressed when its first bytes say gzip, zstd or xz; its name does not matter.
  *
- * A compressed stream that ends early or is damaged is an error, never a shorter file; so is what follows a stream and is none.
+ * A compressed stream that ends early or is damaged is an error, never a shorter file; so is what follows a stream and
+ * is none.
  */
 #ifndef DMG_FORMATS_INPUT_STREAM_H
 #define DMG_FORMATS_INPUT_STREAM_H

@@ -1,7 +1,7 @@
 /*
- * The recursive matrix of Chakrabarti, Zhan and Faloutsos (R-MAT, SDM 2004) with the parameters of the Graph500 benchmark. Every
- * random number is a function of (seed, edge, draw) by the output function of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), so an edge
- * does not depend on the ones before it.
+ * The recursive matrix of Chakrabarti, Zhan and Faloutsos (R-MAT, SDM 2004) with the parameters of the Graph500
+ * benchmark. Every random number is a function of (seed, edge, draw) by the output function of splitmix64 (Steele, Lea
+ * and Flood, OOPSLA 2014), so an edge does not depend on the ones before it.
  */
 #include "formats/kronecker.h"
 

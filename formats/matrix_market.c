@@ -11,8 +11,8 @@ typedef enum field { PATTERN, INTEGER, REAL } field;
 typedef enum symmetry { GENERAL, SYMMETRIC, SKEW } symmetry;
 
 /*
- * How many vertices a file may declare: plainly more than any matrix with so many bytes has use for, and so few that a small
- * file cannot ask for all of the machine's memory.
+ * How many vertices a file may declare: plainly more than any matrix with so many bytes has use for, and so few that a
+ * small file cannot ask for all of the machine's memory.
  */
 #define VERTICES_ALWAYS_ALLOWED (UINT64_C(1) << 20)
 #define VERTICES_A_BYTE         1024

@@ -18,7 +18,8 @@ static void *map_anonymous(uint64_t bytes)
 }
 
 #ifdef __SANITIZE_THREAD__
-/* ThreadSanitizer does not see mremap: what it moves to, it would take for memory that another thread had there before. */
+/* ThreadSanitizer does not see mremap: what it moves to, it would take for memory that another thread had there before.
+ */
 static void *remap(void *memory, uint64_t bytes, uint64_t new_bytes)
 {
     void *moved = map_anonymous(new_bytes);
@@ -56,7 +57,8 @@ dmg_status dmg_pages_resize(dmg_pages *pages, uint64_t count, uint64_t item_byte
         return dmg_error_errno(DMG_ERR_MEMORY, errno, "%" PRIu64 " bytes of memory for %s", bytes, purpose);
     }
     if (bytes >= 2 * HUGE_PAGE_BYTES) {
-        /* Scattering into small pages costs a TLB miss an arc. A kernel without huge pages refuses this, which is fine. */
+        /* Scattering into small pages costs a TLB miss an arc. A kernel without huge pages refuses this, which is fine.
+         */
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
     }
     pages->memory = memory;

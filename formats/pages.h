@@ -19,8 +19,8 @@ typedef struct dmg_pages {
 } dmg_pages;
 
 /**
- * Grow or shrink to hold `count` items of `item_bytes`; contents are kept, new bytes are zero. On failure the pages are as before:
- * DMG_ERR_MEMORY, also when the size overflows. `purpose` names the array in the message.
+ * Grow or shrink to hold `count` items of `item_bytes`; contents are kept, new bytes are zero. On failure the pages are
+ * as before: DMG_ERR_MEMORY, also when the size overflows. `purpose` names the array in the message.
  */
 dmg_status dmg_pages_resize(dmg_pages *pages, uint64_t count, uint64_t item_bytes, const char *purpose);
 

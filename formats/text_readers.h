@@ -9,8 +9,8 @@
 #include "formats/text_source.h"
 
 /**
- * SOURCE DESTINATION [WEIGHT] a line. With `guard_size_line`, a first line that reads like the size line of a Matrix Market file whose banner was
- * lost is refused.
+ * SOURCE DESTINATION [WEIGHT] a line. With `guard_size_line`, a first line that reads like the size line of a Matrix
+ * Market file whose banner was lost is refused.
  */
 dmg_status dmg_edge_list_read(dmg_text_source *source, const dmg_read_options *options, bool guard_size_line,
                               dmg_graph *graph, dmg_read_report *report);

@@ -2,8 +2,8 @@
  * @file text_source.h
  * A text file as blocks of whole lines, and what its parsers share: tokens, numbers, errors that name the line.
  *
- * A line ends with LF, CR LF or CR. Every block ends with one, so a parser that stops at line ends needs no other bound; a last line
- * without an end is given one.
+ * A line ends with LF, CR LF or CR. Every block ends with one, so a parser that stops at line ends needs no other
+ * bound; a last line without an end is given one.
  */
 #ifndef DMG_FORMATS_TEXT_SOURCE_H
 #define DMG_FORMATS_TEXT_SOURCE_H

@@ -2,12 +2,13 @@
  * @file backend.h
  * What a backend implements. Only transport/ includes this file.
  *
- * The layer above a backend (server.c, client.c, channel.c) does what is common to all: it parses transport strings, checks addresses and
- * sizes, counts, keeps leases, and spreads the news of a dead node. A backend moves bytes, and reports what it sees of its peers.
+ * The layer above a backend (server.c, client.c, channel.c) does what is common to all: it parses transport strings,
+ * checks addresses and sizes, counts, keeps leases, and spreads the news of a dead node. A backend moves bytes, and
+ * reports what it sees of its peers.
  *
- * Who calls what: server operations run on the serving thread, except `wake`. Channel operations run on the channel's thread.
- * A completion's pending count was raised by the layer above; a backend ends an operation with dmg_completion_end, on the channel's
- * thread, exactly once.
+ * Who calls what: server operations run on the serving thread, except `wake`. Channel operations run on the channel's
+ * thread. A completion's pending count was raised by the layer above; a backend ends an operation with
+ * dmg_completion_end, on the channel's thread, exactly once.
  */
 #ifndef DMG_TRANSPORT_BACKEND_H
 #define DMG_TRANSPORT_BACKEND_H
@@ -105,8 +106,8 @@ static inline void dmg_completion_end(dmg_completion *completion, dmg_status sta
 }
 
 /**
- * A call's answer has arrived: copy it, and return what the operation ends with. An answer that is longer than the caller's room is
- * DMG_ERR_LIMIT; a handler's error sentence is cut to fit instead, since the status says enough.
+ * A call's answer has arrived: copy it, and return what the operation ends with. An answer that is longer than the
+ * caller's room is DMG_ERR_LIMIT; a handler's error sentence is cut to fit instead, since the status says enough.
  */
 static inline dmg_status dmg_call_answer(dmg_call *call, dmg_status reply_status, const void *payload, size_t bytes)
 {

@@ -17,7 +17,8 @@
 
 typedef struct dmg_link dmg_link;
 
-/** Find a transport string's backend and take its parameters apart; unknown backends and keys are errors that list the known. */
+/** Find a transport string's backend and take its parameters apart; unknown backends and keys are errors that list the
+ * known. */
 dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backend,
                                dmg_transport_parameters *parameters);
 

@@ -1,17 +1,21 @@
 /**
  * @file link.h
- * The link model: any backend slowed down to the latency, bandwidth and operation rate of a named link (design.md, section 4).
+ * The link model: any backend slowed down to the latency, bandwidth and operation rate of a named link (design.md,
+ * section 4).
  *
- * It stands between a client's channels and their backend, with the same interface, and does not exist when it is off. A memory node has one
- * link; all clients of all processes share it, through clocks in memory that the memory node hands out. So the memory nodes must run on the
- * same machine. What comes out of it is to be labelled "emulated link", always: dmg_capabilities.chosen says so.
+ * It stands between a client's channels and their backend, with the same interface, and does not exist when it is off.
+ * A memory node has one link; all clients of all processes share it, through clocks in memory that the memory node
+ * hands out. So the memory nodes must run on the same machine. What comes out of it is to be labelled "emulated link",
+ * always: dmg_capabilities.chosen says so.
  *
- * What is modelled. An operation departs when the link has served what was posted before it, and ends a latency later. Operations of one
- * channel to one node end in their order. A message costs the latency on top of what the memory node took to answer. A span that is used in
- * place is charged when it is touched. What is not: data moves at the post, so that others may see a write before it has ended.
+ * What is modelled. An operation departs when the link has served what was posted before it, and ends a latency later.
+ * Operations of one channel to one node end in their order. A message costs the latency on top of what the memory node
+ * took to answer. A span that is used in place is charged when it is touched. What is not: data moves at the post, so
+ * that others may see a write before it has ended.
  *
- * A waiting thread spins, since no timer is as fine as a link. Where that would take more cores than there are, the model *accounts*
- * instead: nothing waits, every channel has a clock of its own that runs ahead, and what it ran ahead is reported as modelled time.
+ * A waiting thread spins, since no timer is as fine as a link. Where that would take more cores than there are, the
+ * model *accounts* instead: nothing waits, every channel has a clock of its own that runs ahead, and what it ran ahead
+ * is reported as modelled time.
  */
 #ifndef DMG_TRANSPORT_LINK_H
 #define DMG_TRANSPORT_LINK_H
@@ -22,7 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The cells of a profile. Latencies in nanoseconds, bandwidths in GB/s (10^9 bytes), rates in Mops; 0: no such limit. */
+/** The cells of a profile. Latencies in nanoseconds, bandwidths in GB/s (10^9 bytes), rates in Mops; 0: no such limit.
+ */
 typedef enum dmg_link_cell {
     DMG_LINK_READ_LATENCY,
     DMG_LINK_WRITE_LATENCY,
@@ -70,7 +75,8 @@ const char *dmg_link_mode_name(dmg_link_mode mode);
 double dmg_link_atomic_latency_ns(const dmg_link_settings *settings);
 
 /**
- * The least time, in seconds, that one memory node's link is busy with these totals: a bound that waiting cannot beat, whatever the overlap.
+ * The least time, in seconds, that one memory node's link is busy with these totals: a bound that waiting cannot beat,
+ * whatever the overlap.
  */
 double dmg_link_busy_seconds(const dmg_link_settings *settings, uint64_t reads, uint64_t writes, uint64_t atomics,
                              uint64_t read_bytes, uint64_t write_bytes);
@@ -85,22 +91,25 @@ typedef struct dmg_link_profile {
     char title[DMG_LINK_TEXT_BYTES];
     char coherence[DMG_LINK_TEXT_BYTES]; /**< who may use atomics across hosts */
     char provenance[DMG_LINK_CELLS][DMG_LINK_TEXT_BYTES];
-    bool is_given
-        [DMG_LINK_CELLS]; /**< a cell that is not has no limit; the latencies must be given, "none" for the atomic one counts */
+    bool is_given[DMG_LINK_CELLS]; /**< a cell that is not has no limit; the latencies must be given, "none" for the
+                                      atomic one counts */
     char path[4096];
 } dmg_link_profile;
 
 /**
  * Read a profile: lines "KEY = VALUE | PROVENANCE", comments behind '#'. Every cell needs its provenance.
  *
- * @param name_or_path  a path when it has a slash or ends in ".link"; else the name of a file NAME.link in the directories below
- * @return DMG_OK; DMG_ERR_NOT_FOUND, listing the profiles that there are; DMG_ERR_FORMAT with the file's line; DMG_ERR_IO
+ * @param name_or_path  a path when it has a slash or ends in ".link"; else the name of a file NAME.link in the
+ * directories below
+ * @return DMG_OK; DMG_ERR_NOT_FOUND, listing the profiles that there are; DMG_ERR_FORMAT with the file's line;
+ * DMG_ERR_IO
  */
 dmg_status dmg_link_profile_load(const char *name_or_path, dmg_link_profile *profile);
 
 /**
- * All profiles of the directories, sorted by name; the first of a name counts. Directories: those of the environment's DMGRAPH_LINKS (colons between
- * them), then ../share/dmgraph/links beside the running program. `*profiles` is freed by the caller with free().
+ * All profiles of the directories, sorted by name; the first of a name counts. Directories: those of the environment's
+ * DMGRAPH_LINKS (colons between them), then ../share/dmgraph/links beside the running program. `*profiles` is freed by
+ * the caller with free().
  */
 dmg_status dmg_link_profiles_list(dmg_link_profile **profiles, size_t *count);
 

@@ -2,8 +2,9 @@
  * @file link_verdict.h
  * What measurements of an emulated link prove: pass, fail, inconclusive, or that this machine cannot emulate it.
  *
- * A measurement is cut into short windows, since other programs take the processor away; windows in which that happened say nothing. Too few
- * clean ones are inconclusive, never a pass. What a machine does without the model bounds what it can emulate.
+ * A measurement is cut into short windows, since other programs take the processor away; windows in which that happened
+ * say nothing. Too few clean ones are inconclusive, never a pass. What a machine does without the model bounds what it
+ * can emulate.
  */
 #ifndef DMG_TRANSPORT_LINK_VERDICT_H
 #define DMG_TRANSPORT_LINK_VERDICT_H
@@ -46,9 +47,10 @@ typedef struct dmg_link_finding {
 } dmg_link_finding;
 
 /**
- * Judge a measurement. Other programs only ever slow things down: when the median is too slow but the quickest clean window is right, the machine
- * was disturbed and nothing is proven. Not emulable: a latency below three times the machine's own, a rate above 0.8 of its own. Gates: 3 per cent for
- * latencies from 1 us, 5 below; 2 per cent for rates, 10 when lenient.
+ * Judge a measurement. Other programs only ever slow things down: when the median is too slow but the quickest clean
+ * window is right, the machine was disturbed and nothing is proven. Not emulable: a latency below three times the
+ * machine's own, a rate above 0.8 of its own. Gates: 3 per cent for latencies from 1 us, 5 below; 2 per cent for rates,
+ * 10 when lenient.
  */
 dmg_link_finding dmg_link_judge(const dmg_link_trial *trial);
 

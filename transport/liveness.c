@@ -1,8 +1,9 @@
 /*
  * A client's monitor: a thread that keeps a lease with every memory node, and notices the ones that do not answer.
  *
- * It has at most one lease message in flight to a node and adds up the time since the last answer. One round adds no more than
- * a tenth of the peer timeout, so that a client that was itself stopped for a minute does not take its memory nodes for dead.
+ * It has at most one lease message in flight to a node and adds up the time since the last answer. One round adds no
+ * more than a tenth of the peer timeout, so that a client that was itself stopped for a minute does not take its memory
+ * nodes for dead.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"

@@ -1,9 +1,10 @@
 /*
  * The memory-node side of the common layer: the serve loop, the clients and their leases.
  *
- * A client is alive while its messages keep coming; its monitor sends a lease message when nothing else goes. It is gone when its
- * last channel closed, when a channel broke, or when nothing came for the peer timeout. What a backend reports is only noted;
- * on_client_gone is called from the serve loop, so that a handler never runs in the middle of a backend's walk over its channels.
+ * A client is alive while its messages keep coming; its monitor sends a lease message when nothing else goes. It is
+ * gone when its last channel closed, when a channel broke, or when nothing came for the peer timeout. What a backend
+ * reports is only noted; on_client_gone is called from the serve loop, so that a handler never runs in the middle of a
+ * backend's walk over its channels.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -298,7 +299,8 @@ dmg_status dmg_server_serve(dmg_server *server)
         uint32_t handled = server->backend->server_progress(server->implementation);
         uint64_t now_ns = dmg_now_ns();
         if (now_ns - server->now_ns > timeout_ns / STALL_PART) {
-            /* This process was stopped or starved; that its clients were not heard meanwhile says nothing about them. */
+            /* This process was stopped or starved; that its clients were not heard meanwhile says nothing about them.
+             */
             renew_leases(server, now_ns);
         }
         server->now_ns = now_ns;

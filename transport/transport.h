@@ -1,15 +1,16 @@
 /**
  * @file transport.h
- * The interconnect as the layers above see it (design.md, section 4): memory nodes offer segments and serve messages; compute
- * nodes open channels to them and post one-sided operations and messages.
+ * The interconnect as the layers above see it (design.md, section 4): memory nodes offer segments and serve messages;
+ * compute nodes open channels to them and post one-sided operations and messages.
  *
  * Nothing above this file names a backend: what differs between them is asked through dmg_capabilities.
  *
- * A *transport string* picks the backend and its options: "cxl_shm", "ucx", "ucx:data=message,messages=tcp". See docs/transports.md.
+ * A *transport string* picks the backend and its options: "cxl_shm", "ucx", "ucx:data=message,messages=tcp". See
+ * docs/transports.md.
  *
- * Every operation ends, with success or with an error that names the peer. A memory node that dies, or stops answering for
- * the peer timeout, is marked dead in the whole client: what is in flight to it and whatever is posted to it later fails with
- * DMG_ERR_PEER.
+ * Every operation ends, with success or with an error that names the peer. A memory node that dies, or stops answering
+ * for the peer timeout, is marked dead in the whole client: what is in flight to it and whatever is posted to it later
+ * fails with DMG_ERR_PEER.
  */
 #ifndef DMG_TRANSPORT_TRANSPORT_H
 #define DMG_TRANSPORT_TRANSPORT_H
@@ -67,17 +68,19 @@ typedef struct dmg_transport_info {
     char reason[256]; /**< what it would be used for, or why it cannot or would not be */
 } dmg_transport_info;
 
-/** Describe all backends and devices of this machine. `*infos` is freed by the caller with free(). Costs up to a second. */
+/** Describe all backends and devices of this machine. `*infos` is freed by the caller with free(). Costs up to a
+ * second. */
 dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
 
 /**
- * For programs, once at their start: libraries behind the backends, loaded with the program, keep out of its crashes and its output, whatever backend
- * is used later.
+ * For programs, once at their start: libraries behind the backends, loaded with the program, keep out of its crashes
+ * and its output, whatever backend is used later.
  */
 void dmg_transport_prepare(void);
 /**
- * After processes were killed: remove the shared memory that they were in the middle of making, and that nobody holds any more. Only files of
- * this user, changed since `since_s` (CLOCK_REALTIME, seconds). What a process has finished making needs no removing.
+ * After processes were killed: remove the shared memory that they were in the middle of making, and that nobody holds
+ * any more. Only files of this user, changed since `since_s` (CLOCK_REALTIME, seconds). What a process has finished
+ * making needs no removing.
  */
 void dmg_transport_sweep(uint64_t since_s);
 
@@ -130,16 +133,16 @@ const char *dmg_server_address(const dmg_server *server);
 /** The segment as this process sees it: zeroed, at least as large as asked, aligned to 2 MiB or its page size. */
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes);
 /**
- * Serve until dmg_server_stop. Runs handlers in the calling thread; spins a little, then sleeps until something arrives. `on_request`
- * and `on_client_gone` are called from here only. Returns DMG_OK after a stop.
+ * Serve until dmg_server_stop. Runs handlers in the calling thread; spins a little, then sleeps until something
+ * arrives. `on_request` and `on_client_gone` are called from here only. Returns DMG_OK after a stop.
  */
 dmg_status dmg_server_serve(dmg_server *server);
 /** Make dmg_server_serve return. Thread-safe and async-signal-safe. */
 void dmg_server_stop(dmg_server *server);
 /**
- * Answer a request. `status` and the payload (at most DMG_MESSAGE_BYTES_MAX) reach the caller's dmg_call. With a status other than
- * DMG_OK the payload is the handler's error sentence (no terminating zero). An answer to a client that is gone is dropped. From the
- * serving thread only.
+ * Answer a request. `status` and the payload (at most DMG_MESSAGE_BYTES_MAX) reach the caller's dmg_call. With a status
+ * other than DMG_OK the payload is the handler's error sentence (no terminating zero). An answer to a client that is
+ * gone is dropped. From the serving thread only.
  */
 void dmg_server_reply(dmg_server *server, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes);
 /** Operations that this node's program served (messages, and one-sided operations where they are done by message). */
@@ -160,8 +163,9 @@ typedef struct dmg_client_options {
 } dmg_client_options;
 
 /**
- * Connect to all memory nodes of a pool and keep a lease with each (a thread that sleeps most of the time renews it). `options` is
- * copied. DMG_ERR_PEER when one does not answer within the peer timeout; DMG_ERR_PROTOCOL when it is not ours, or the token is wrong.
+ * Connect to all memory nodes of a pool and keep a lease with each (a thread that sleeps most of the time renews it).
+ * `options` is copied. DMG_ERR_PEER when one does not answer within the peer timeout; DMG_ERR_PROTOCOL when it is not
+ * ours, or the token is wrong.
  */
 dmg_status dmg_client_open(const dmg_client_options *options, dmg_client **client);
 /** All channels must be closed. NULL is allowed. */
@@ -174,14 +178,14 @@ uint64_t dmg_client_segment_bytes(const dmg_client *client, uint16_t node);
 /** DMG_OK, or DMG_ERR_PEER with the error context saying how the node was lost. Thread-safe. */
 dmg_status dmg_client_node_status(const dmg_client *client, uint16_t node);
 /**
- * Declare a node dead (backends, tests, and layers that know better). `why` says what it did, to stand behind "memory node 1 (ADDRESS)":
- * "died: its connection closed", "has not answered for 5.0 s". The first reason stays. Thread-safe.
+ * Declare a node dead (backends, tests, and layers that know better). `why` says what it did, to stand behind "memory
+ * node 1 (ADDRESS)": "died: its connection closed", "has not answered for 5.0 s". The first reason stays. Thread-safe.
  */
 void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why);
 
 /**
- * The span as a pointer, when LOAD_STORE; else NULL. NULL too when the span is not inside a segment. Not counted and not charged: that is
- * done by dmg_channel_touch.
+ * The span as a pointer, when LOAD_STORE; else NULL. NULL too when the span is not inside a segment. Not counted and
+ * not charged: that is done by dmg_channel_touch.
  */
 void *dmg_client_pointer(const dmg_client *client, dmg_address address, uint64_t bytes);
 
@@ -194,8 +198,8 @@ dmg_client *dmg_channel_client(const dmg_channel *channel);
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel);
 
 /**
- * What a task waits on: operations that carry it and have not ended. Zero it, post any number of operations with it, then
- * dmg_wait, or poll until `pending` is 0. `status` keeps the first error.
+ * What a task waits on: operations that carry it and have not ended. Zero it, post any number of operations with it,
+ * then dmg_wait, or poll until `pending` is 0. `status` keeps the first error.
  */
 typedef struct dmg_completion {
     uint32_t pending;
@@ -212,10 +216,10 @@ typedef struct dmg_call {
 } dmg_call;
 
 /*
- * Posting. Buffers and the completion must stay until the completion's pending is 0. A post never blocks for long: when the link's
- * queue is full it polls. Operations may be started at once or at the next ring. Errors appear in the completion only.
- * Reads and writes have any size; cas64 and faa64 need 8-byte alignment. Two operations in flight are not ordered, messages of
- * one channel to one node are.
+ * Posting. Buffers and the completion must stay until the completion's pending is 0. A post never blocks for long: when
+ * the link's queue is full it polls. Operations may be started at once or at the next ring. Errors appear in the
+ * completion only. Reads and writes have any size; cas64 and faa64 need 8-byte alignment. Two operations in flight are
+ * not ordered, messages of one channel to one node are.
  */
 void dmg_post_read(dmg_channel *channel, dmg_address from, void *to, uint64_t bytes, dmg_completion *completion);
 void dmg_post_write(dmg_channel *channel, const void *from, dmg_address to, uint64_t bytes, dmg_completion *completion);
@@ -233,15 +237,16 @@ void dmg_channel_ring(dmg_channel *channel);
 /** Make progress without blocking. Also rings. */
 void dmg_channel_poll(dmg_channel *channel);
 /**
- * Ring and wait, backing off, until nothing of the completion is pending. Returns its status, with the error context naming the
- * node. Counted as time waited.
+ * Ring and wait, backing off, until nothing of the completion is pending. Returns its status, with the error context
+ * naming the node. Counted as time waited.
  */
 dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion);
-/** Account for a span that is about to be read in place (LOAD_STORE). Over an emulated link it takes the link's time. */
+/** Account for a span that is about to be read in place (LOAD_STORE). Over an emulated link it takes the link's time.
+ */
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes);
 /**
- * The same for a span that is read soon, together with others: over an emulated link their times overlap, as those of loads that do not wait for
- * each other. dmg_channel_touch_wait waits for them all, before the first of them is used.
+ * The same for a span that is read soon, together with others: over an emulated link their times overlap, as those of
+ * loads that do not wait for each other. dmg_channel_touch_wait waits for them all, before the first of them is used.
  */
 void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
 void dmg_channel_touch_wait(dmg_channel *channel);

@@ -1,8 +1,8 @@
 /*
  * Breadth-first search, level by level.
  *
- * A level is walked in ascending order of its vertices, so the first that reaches a vertex is its smallest parent; each new level
- * is sorted for that.
+ * A level is walked in ascending order of its vertices, so the first that reaches a vertex is its smallest parent; each
+ * new level is sorted for that.
  */
 #include "algorithms/serial.h"
 #include "core/base/error.h"

@@ -1,6 +1,6 @@
 /*
- * Weakly connected components by union-find, with path halving. The smaller root becomes the parent, so that a root is always the smallest vertex
- * of its set.
+ * Weakly connected components by union-find, with path halving. The smaller root becomes the parent, so that a root is
+ * always the smallest vertex of its set.
  */
 #include "algorithms/serial.h"
 

@@ -1,6 +1,6 @@
 /*
- * Single-source shortest paths by Dijkstra's algorithm, with a binary heap whose stale entries are skipped: a vertex is pushed again when its
- * distance falls, so the heap has at most one entry an arc.
+ * Single-source shortest paths by Dijkstra's algorithm, with a binary heap whose stale entries are skipped: a vertex is
+ * pushed again when its distance falls, so the heap has at most one entry an arc.
  */
 #include "algorithms/serial.h"
 #include "core/base/error.h"

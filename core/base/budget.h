@@ -2,9 +2,9 @@
  * @file budget.h
  * The cache budget of a compute node: a hard limit, accounted by purpose (design.md, section 7).
  *
- * Whatever a compute node keeps for a run is allocated through its budget: the cached partition, the buffers of the tasks in
- * flight, the queues of the update coordinator. An allocation that would exceed the budget fails with DMG_ERR_LIMIT and says
- * how much was wanted for what.
+ * Whatever a compute node keeps for a run is allocated through its budget: the cached partition, the buffers of the
+ * tasks in flight, the queues of the update coordinator. An allocation that would exceed the budget fails with
+ * DMG_ERR_LIMIT and says how much was wanted for what.
  */
 #ifndef DMG_CORE_BASE_BUDGET_H
 #define DMG_CORE_BASE_BUDGET_H
@@ -30,8 +30,9 @@ dmg_status dmg_budget_create(uint64_t limit_bytes, dmg_budget **budget);
 void dmg_budget_destroy(dmg_budget *budget);
 
 /**
- * Allocate zeroed memory, aligned to 64 bytes (2 MiB and advised for huge pages when it is that large). `*memory` is NULL for 0
- * bytes. DMG_ERR_LIMIT when the budget is exceeded, DMG_ERR_MEMORY when the machine has no more. Thread-safe.
+ * Allocate zeroed memory, aligned to 64 bytes (2 MiB and advised for huge pages when it is that large). `*memory` is
+ * NULL for 0 bytes. DMG_ERR_LIMIT when the budget is exceeded, DMG_ERR_MEMORY when the machine has no more.
+ * Thread-safe.
  */
 dmg_status dmg_budget_allocate(dmg_budget *budget, dmg_budget_purpose purpose, uint64_t bytes, void **memory);
 /** Free what dmg_budget_allocate gave, with the same purpose and size. NULL is allowed. Thread-safe. */

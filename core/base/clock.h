@@ -14,8 +14,8 @@ uint64_t dmg_now_ns(void);
 void dmg_sleep_ns(uint64_t duration_ns);
 
 /**
- * A wait that backs off: a few pauses, then sched_yield, then sleeps that grow to 100 us. Spinning threads that outnumber
- * the cores would otherwise keep the thread that they wait for from running.
+ * A wait that backs off: a few pauses, then sched_yield, then sleeps that grow to 100 us. Spinning threads that
+ * outnumber the cores would otherwise keep the thread that they wait for from running.
  */
 typedef struct dmg_backoff {
     uint32_t rounds;

@@ -9,7 +9,8 @@
 
 #include "dmgraph/status.h"
 
-/** Leave a sentence in this thread's error context and return the status, so that callers write `return dmg_error(...)`. */
+/** Leave a sentence in this thread's error context and return the status, so that callers write `return
+ * dmg_error(...)`. */
 dmg_status dmg_error(dmg_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** Put "PREFIX: " before the sentence that is there; returns the status. For context that only the caller knows. */

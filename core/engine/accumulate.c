@@ -29,8 +29,9 @@ static dmg_retrieval_plan plan_own(dmg_accumulate_run *run, dmg_accumulate_apply
 /* ---- pull ---- */
 
 /*
- * The loops are specialised for edges of 4 and 8 bytes and for a cache of floats and doubles. They are bound by the gathers' cache misses: halving
- * what is gathered made an iteration on a Kronecker graph of scale 20 1.2 to 1.5 times faster.
+ * The loops are specialised for edges of 4 and 8 bytes and for a cache of floats and doubles. They are bound by the
+ * gathers' cache misses: halving what is gathered made an iteration on a Kronecker graph of scale 20 1.2 to 1.5 times
+ * faster.
  */
 #define SPECIALISED static inline __attribute__((always_inline))
 
@@ -45,7 +46,8 @@ SPECIALISED uint64_t slot_of(const uint8_t *edge, uint64_t first)
 }
 
 /*
- * Add up what the sources of a list give. Four sums side by side: with one, each addition would wait for the one before it (3-4 cycles an edge).
+ * Add up what the sources of a list give. Four sums side by side: with one, each addition would wait for the one before
+ * it (3-4 cycles an edge).
  */
 SPECIALISED double gather(const void *cache, uint64_t first, const uint8_t *edges, uint32_t count, uint32_t stride,
                           bool is_single)

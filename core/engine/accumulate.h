@@ -1,14 +1,16 @@
 /**
  * @file accumulate.h
- * Vertex programs in which every vertex is active in every iteration and an update adds: PageRank. The attributes of an iteration are made
- * from those of the last one alone (Jacobi), so that the answer does not depend on the number of nodes and threads.
+ * Vertex programs in which every vertex is active in every iteration and an update adds: PageRank. The attributes of an
+ * iteration are made from those of the last one alone (Jacobi), so that the answer does not depend on the number of
+ * nodes and threads.
  *
  * An iteration is one of
  *
- *     pull   each compute node caches what its partition's vertices give (DMG, section 4.5.2); for every vertex of the graph it adds up the edge segments
- *            whose sources it caches, and leaves the partial sum in the pool, in sequential writes: one array of partial sums a compute node
- *     push   each compute node caches the sums of its partition; its vertices add to their neighbours', inside the partition locally, elsewhere
- *            by direct remote updates to the pool
+ *     pull   each compute node caches what its partition's vertices give (DMG, section 4.5.2); for every
+ *            vertex of the graph it adds up the edge segments whose sources it caches, and leaves the
+ *            partial sum in the pool, in sequential writes: one array of partial sums a compute node
+ *     push   each compute node caches the sums of its partition; its vertices add to their neighbours',
+ *            inside the partition locally, elsewhere by updates of the pool
  *
  * and then, in both, each compute node makes its partition's next attributes from the sums.
  *
@@ -52,15 +54,15 @@ typedef struct dmg_accumulate_limits {
 } dmg_accumulate_limits;
 
 /**
- * Run a program on one rank of the engine's job; attributes are doubles. result->residual is the sum of the changes in the last iteration.
- * On an error the other ranks are told.
+ * Run a program on one rank of the engine's job; attributes are doubles. result->residual is the sum of the changes in
+ * the last iteration. On an error the other ranks are told.
  */
 dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result);
 
 /**
- * Changes are added up in fixed point, whose sum does not depend on the order: all numbers of nodes and threads stop after the same
- * iteration. All changes together are at most 2.
+ * Changes are added up in fixed point, whose sum does not depend on the order: all numbers of nodes and threads stop
+ * after the same iteration. All changes together are at most 2.
  */
 static inline uint64_t dmg_accumulate_fixed(double change)
 {

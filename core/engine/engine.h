@@ -1,6 +1,7 @@
 /**
  * @file engine.h
- * The iteration loop on one compute node: joins the store, the update coordinator and the workers (design.md, section 7).
+ * The iteration loop on one compute node: joins the store, the update coordinator and the workers (design.md, section
+ * 7).
  *
  * An algorithm is a vertex program (vertex_program.h) that is run on an engine; all ranks of a job run the same one.
  */
@@ -13,7 +14,8 @@
 #include "core/update/coordinator.h"
 
 typedef enum dmg_direction { DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL } dmg_direction;
-/** How exactly a compute node caches what vertices give in pull mode; sums and the pool's attributes are always double. */
+/** How exactly a compute node caches what vertices give in pull mode; sums and the pool's attributes are always double.
+ */
 typedef enum dmg_precision { DMG_PRECISION_AUTO, DMG_PRECISION_SINGLE, DMG_PRECISION_DOUBLE } dmg_precision;
 typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE } dmg_density;
 
@@ -66,8 +68,8 @@ typedef struct dmg_run_result {
 typedef struct dmg_engine dmg_engine;
 
 /**
- * Make the engine of one rank: opens a channel a worker. `channel`, `job` and `store` are used until dmg_engine_destroy. Every rank of the job
- * calls it with the same store and compatible options.
+ * Make the engine of one rank: opens a channel a worker. `channel`, `job` and `store` are used until
+ * dmg_engine_destroy. Every rank of the job calls it with the same store and compatible options.
  */
 dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *job, const dmg_graph_store *store,
                              const dmg_engine_options *options, dmg_engine **engine);

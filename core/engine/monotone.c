@@ -8,8 +8,8 @@
 /* An iteration that walks less than a twentieth of the arcs is sparse (the threshold that Ligra uses). */
 #define DENSE_ARCS_SHARE 20
 /*
- * A sparse iteration of so many arcs still updates directly. Over ucx's shared memory 85,000 updates took 15 ms directly and 8 ms by value: a batch
- * by value is one message, and the same batch takes thousands of operations.
+ * A sparse iteration of so many arcs still updates directly. Over ucx's shared memory 85,000 updates took 15 ms
+ * directly and 8 ms by value: a batch by value is one message, and the same batch takes thousands of operations.
  */
 #define DIRECT_ARCS_MAX 256
 /* Below so many active vertices waking the other workers costs more than they do. */
@@ -17,11 +17,13 @@
 /* After a sparse iteration the next one's arcs are counted only when so large a share of the vertices is active. */
 #define MEASURE_VERTICES_SHARE 256
 
-/* What an edge costs, in units of one edge read in sequence: looking at a cached attribute, lowering one, updating a remote one. */
+/* What an edge costs, in units of one edge read in sequence: looking at a cached attribute, lowering one, updating a
+ * remote one. */
 #define COST_LOWER           4
 #define COST_REMOTE_IN_PLACE 16
 #define COST_REMOTE_BY_LINK  256
-/* A vertex that pulls from a frontier finds a source after a fraction of its edges (Beamer's alpha is 15, with pushing at COST_LOWER). */
+/* A vertex that pulls from a frontier finds a source after a fraction of its edges (Beamer's alpha is 15, with pushing
+ * at COST_LOWER). */
 #define PULL_SHARE 4
 
 enum { REDUCE_VERTICES, REDUCE_ARCS };
@@ -266,7 +268,8 @@ static dmg_status pull_dense(dmg_monotone_run *run)
 /* The end of a dense iteration: cached attributes go to the pool, and the next frontier is counted. */
 static dmg_status merge_cache(dmg_monotone_run *run, dmg_direction direction, struct frontier_size *size)
 {
-    /* What other ranks sent must have arrived before it is walked, and before the pool's attributes are read and overwritten. */
+    /* What other ranks sent must have arrived before it is walked, and before the pool's attributes are read and
+     * overwritten. */
     dmg_status status = dmg_engine_barrier(run->engine, NULL);
     if (status == DMG_OK && run->references && direction == DMG_DIRECTION_PUSH) {
         status = dmg_references_walk(run->references, run->program->push_references, run);
@@ -335,8 +338,8 @@ static dmg_density choose_density(const dmg_monotone_run *run, const struct fron
 }
 
 /*
- * Push or pull? Beamer's question, asked of costs instead of edges, since an edge that leaves the partition costs far more than one that does not,
- * and a list that has to be fetched is fetched whole, however soon the search in it ends.
+ * Push or pull? Beamer's question, asked of costs instead of edges, since an edge that leaves the partition costs far
+ * more than one that does not, and a list that has to be fetched is fetched whole, however soon the search in it ends.
  */
 static dmg_direction choose_direction(const dmg_monotone_run *run, const struct frontier_size *size, uint64_t walked)
 {

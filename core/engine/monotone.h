@@ -1,19 +1,21 @@
 /**
  * @file monotone.h
- * Vertex programs whose attribute only ever falls: BFS, components, shortest paths. An update combines by minimum, a vertex whose
- * attribute fell is active in the next iteration, and the run ends when none is (DMG, sections 2.1 and 4.3).
+ * Vertex programs whose attribute only ever falls: BFS, components, shortest paths. An update combines by minimum, a
+ * vertex whose attribute fell is active in the next iteration, and the run ends when none is (DMG, sections 2.1
+ * and 4.3).
  *
  * An iteration is one of
  *
- *     dense, push   each compute node caches the attributes of its partition; active vertices of the partition propagate along their edges; an
- *                   update inside the partition is local; a long segment that leaves it is passed to its owner by reference (RefRD), a short one
+ *     dense, push   each compute node caches the attributes of its partition; active vertices of the
+ *                   partition propagate along their edges; an update inside the partition is local; a
+ *                   long segment that leaves it is passed to its owner by reference (RefRD), a short one
  *                   by value (ValRD) or by direct remote updates
- *     dense, pull   each compute node caches the same, and its partition's part of the frontier; for every vertex of the graph that can still fall it
- *                   looks at the edges whose sources it caches
- *     sparse        no cache: direct remote updates alone (DMG, section 4.3.2)
+ *     dense, pull   each compute node caches the same, and its partition's part of the frontier; for every
+ *                   vertex of the graph that can still fall it looks at the edges whose sources it caches
+ *     sparse        no cache: updates of the pool alone (DMG, section 4.3.2)
  *
- * After a dense iteration the cached attributes are merged into the pool in sequential writes. The mode of the next iteration is chosen
- * from counts that the barrier brought.
+ * After a dense iteration the cached attributes are merged into the pool in sequential writes. The mode of the next
+ * iteration is chosen from counts that the barrier brought.
  *
  * The specialised loops of a program come from monotone.inc, which its file includes.
  */
@@ -61,8 +63,8 @@ struct dmg_monotone_run {
 };
 
 /**
- * Run a program on one rank of the engine's job. `parameters` is what the program's functions find in the run. Fills in all of `result` but
- * `residual`. On an error the other ranks are told.
+ * Run a program on one rank of the engine's job. `parameters` is what the program's functions find in the run. Fills in
+ * all of `result` but `residual`. On an error the other ranks are told.
  */
 dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *program, const void *parameters,
                                 dmg_run_result *result);

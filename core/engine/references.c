@@ -111,8 +111,8 @@ struct walk {
 };
 
 /*
- * Fetch edges of the references from `*next` on, from edge `*next_edge` of it, until the buffer is full; returns how many pieces there are in the
- * walker's items.
+ * Fetch edges of the references from `*next` on, from edge `*next_edge` of it, until the buffer is full; returns how
+ * many pieces there are in the walker's items.
  */
 static uint32_t fetch_pieces(const dmg_references *references, dmg_channel *channel, struct walker *walker,
                              uint32_t count, uint32_t *next, uint32_t *next_edge, dmg_completion *completion)

@@ -1,6 +1,7 @@
 /**
  * @file references.h
- * A run's side of redistribution by reference: which segments are passed on, and walking those that others have passed to this rank.
+ * A run's side of redistribution by reference: which segments are passed on, and walking those that others have passed
+ * to this rank.
  */
 #ifndef DMG_CORE_ENGINE_REFERENCES_H
 #define DMG_CORE_ENGINE_REFERENCES_H
@@ -11,7 +12,8 @@
 /** Segments of more edges than this are passed by reference, shorter ones by value (DMG, section 4.3.1). */
 #define DMG_REFERENCE_EDGES_DEFAULT 7
 
-/** Update this rank's cache from edges and their source's value. False when an edge does not lead to this rank's partitions. */
+/** Update this rank's cache from edges and their source's value. False when an edge does not lead to this rank's
+ * partitions. */
 typedef bool (*dmg_apply_references)(void *context, uint32_t worker, const dmg_vertex_edges *items,
                                      const uint64_t *values, uint32_t count);
 

@@ -146,8 +146,8 @@ static void store_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
 /* ---- index ---- */
 
 /*
- * Elements of the selected vertices: in place where the chunk can be reached, else fetched to where each belongs in `buffer`, neighbours and near
- * neighbours merged.
+ * Elements of the selected vertices: in place where the chunk can be reached, else fetched to where each belongs in
+ * `buffer`, neighbours and near neighbours merged.
  */
 static const uint8_t *post_selected(dmg_retrieval *retrieval, dmg_task *task, const dmg_range_array *array,
                                     uint8_t *buffer)

@@ -1,9 +1,10 @@
 /**
  * @file retrieval.h
- * Merged and batched retrieval (DMG, section 4.2.2): a worker takes chunks of consecutive vertices, fetches what a phase needs of them, and hands
- * vertices with their edges to the phase.
+ * Merged and batched retrieval (DMG, section 4.2.2): a worker takes chunks of consecutive vertices, fetches what a
+ * phase needs of them, and hands vertices with their edges to the phase.
  *
- * A phase is a plan. For each chunk, in this order, each step merged into as few operations as its gaps allow and rung once:
+ * A phase is a plan. For each chunk, in this order, each step merged into as few operations as its gaps allow and rung
+ * once:
  *
  *     streams   arrays of which the phase wants all elements of the chunk: activation words, attributes, degrees
  *     select    the phase names the vertices whose edges it wants
@@ -12,9 +13,9 @@
  *     apply     the phase sees vertices and edges; lists that do not fit into the buffer come in several rounds
  *     store     streams that the phase changed are written back
  *
- * A worker keeps several chunks in flight (DMG, section 4.5.1): while one waits for the link, another is applied. Each is a small state
- * machine, a *task*. Where the pool is reached by loads and stores nothing is copied: streams, entries and lists are pointers
- * into the pool, and one task is enough.
+ * A worker keeps several chunks in flight (DMG, section 4.5.1): while one waits for the link, another is applied. Each
+ * is a small state machine, a *task*. Where the pool is reached by loads and stores nothing is copied: streams, entries
+ * and lists are pointers into the pool, and one task is enough.
  */
 #ifndef DMG_CORE_ENGINE_RETRIEVAL_H
 #define DMG_CORE_ENGINE_RETRIEVAL_H
@@ -42,7 +43,8 @@ typedef struct dmg_vertex_edges {
     const uint8_t *edges; /**< shape.edge_bytes each, ascending by destination */
     uint32_t vertex;
     uint32_t count;
-    /** The edges [before, before + local) go to this compute node's partitions; DMG_EDGES_MIXED when that has to be looked up per edge. */
+    /** The edges [before, before + local) go to this compute node's partitions; DMG_EDGES_MIXED when that has to be
+     * looked up per edge. */
     uint32_t before;
     uint32_t local;
 } dmg_vertex_edges;
@@ -69,13 +71,15 @@ typedef struct dmg_retrieval_plan {
     const dmg_range_array *index;           /**< NULL: no edges are wanted; apply is called once a chunk without any */
     bool local_segments_only;               /**< of out-of-place lists, just the segments of this node's partitions */
     /**
-     * Offered each segment of an out-of-place list whose edges go to another rank's partitions (RefRD; DMG, section 4.3.1); NULL: none is offered. When it
-     * returns true the phase has passed the segment on, and its edges are not fetched.
+     * Offered each segment of an out-of-place list whose edges go to another rank's partitions (RefRD; DMG,
+     * section 4.3.1); NULL: none is offered. When it returns true the phase has passed the segment on, and its edges
+     * are not fetched.
      */
     bool (*refer)(void *context, uint32_t worker, uint32_t vertex, uint32_t rank, dmg_address first_edge,
                   uint32_t count);
     /**
-     * Fill `selected` with the vertices (less chunk->first, ascending) whose edges are wanted; returns their number. NULL: all.
+     * Fill `selected` with the vertices (less chunk->first, ascending) whose edges are wanted; returns their number.
+     * NULL: all.
      */
     uint32_t (*select)(void *context, dmg_chunk *chunk, uint32_t *selected);
     void (*apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);

@@ -39,8 +39,8 @@ static void add_span(dmg_task *task, uint32_t vertex, dmg_address first_edge, ui
 }
 
 /*
- * An out-of-place list of which segments may be passed on by reference: what is left of it to be fetched are this rank's own segment, and those
- * that the phase did not take.
+ * An out-of-place list of which segments may be passed on by reference: what is left of it to be fetched are this
+ * rank's own segment, and those that the phase did not take.
  */
 static bool refer_segments(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task, uint32_t vertex,
                            const uint8_t *entry, const uint32_t *front)
@@ -164,7 +164,8 @@ static void add_edges(dmg_task *task, const dmg_span *span, uint32_t first, uint
     item->local = local_last > local_first ? (uint32_t)(local_last - local_first) : 0;
 }
 
-/* Spans that can be reached become edges without a copy. Accounting merges what the other backends' reads would: lists that follow each other. */
+/* Spans that can be reached become edges without a copy. Accounting merges what the other backends' reads would: lists
+ * that follow each other. */
 dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
@@ -226,8 +227,8 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
 }
 
 /*
- * Fill the edge buffer with as many lists as fit, lists that follow each other closely read as one. A list that is larger than what is left of
- * the buffer is cut; its rest comes in the next round.
+ * Fill the edge buffer with as many lists as fit, lists that follow each other closely read as one. A list that is
+ * larger than what is left of the buffer is cut; its rest comes in the next round.
  */
 void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
 {

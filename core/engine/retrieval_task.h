@@ -1,6 +1,7 @@
 /**
  * @file retrieval_task.h
- * The inside of retrieval: a worker's tasks, shared by the state machine (retrieval.c) and what it does about lists (retrieval_lists.c).
+ * The inside of retrieval: a worker's tasks, shared by the state machine (retrieval.c) and what it does about lists
+ * (retrieval_lists.c).
  */
 #ifndef DMG_CORE_ENGINE_RETRIEVAL_TASK_H
 #define DMG_CORE_ENGINE_RETRIEVAL_TASK_H
@@ -63,8 +64,8 @@ struct dmg_retrieval {
 };
 
 /**
- * From the index entries of the selected vertices to what is to be fetched: the task's spans. Segments may be passed on by reference on the way.
- * DMG_ERR_CORRUPT when an entry contradicts itself.
+ * From the index entries of the selected vertices to what is to be fetched: the task's spans. Segments may be passed on
+ * by reference on the way. DMG_ERR_CORRUPT when an entry contradicts itself.
  */
 dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task);
 /** Start to fetch as many of the spans that are left as fit into the buffer; the task's edges are theirs. */

@@ -54,7 +54,8 @@ void dmg_worker_keep(dmg_worker *worker, dmg_status status);
 /** After a team has run: the first worker's error, with its sentence, becomes this thread's. */
 dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers);
 
-/** Run a phase on so many workers: all chunks of the plan's range, then the queued remote updates. Counts into the workers. */
+/** Run a phase on so many workers: all chunks of the plan's range, then the queued remote updates. Counts into the
+ * workers. */
 dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers);
 
 /** Meet all ranks. Fails with DMG_ERR_PEER too when a memory node died, although nothing was sent to it. */

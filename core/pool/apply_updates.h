@@ -1,6 +1,7 @@
 /**
  * @file apply_updates.h
- * The memory node's part of redistribution by value (ValRD): applying updates to attributes in its own segment (DMG, section 4.3.1).
+ * The memory node's part of redistribution by value (ValRD): applying updates to attributes in its own segment (DMG,
+ * section 4.3.1).
  */
 #ifndef DMG_CORE_POOL_APPLY_UPDATES_H
 #define DMG_CORE_POOL_APPLY_UPDATES_H
@@ -8,9 +9,9 @@
 #include "core/pool/protocol.h"
 
 /**
- * Apply the updates of one message, whose payload is not trusted. Compute nodes may update the same words by CPU atomics at the same
- * time. DMG_ERR_PROTOCOL when the message's size contradicts its count, an offset is not aligned, or an index leads out of
- * the segment; the updates before that one have been applied then.
+ * Apply the updates of one message, whose payload is not trusted. Compute nodes may update the same words by CPU
+ * atomics at the same time. DMG_ERR_PROTOCOL when the message's size contradicts its count, an offset is not aligned,
+ * or an index leads out of the segment; the updates before that one have been applied then.
  */
 dmg_status dmg_apply_updates(void *segment, uint64_t segment_bytes, const dmg_pool_update_request *request,
                              size_t request_bytes, dmg_pool_update_reply *reply);

@@ -2,7 +2,8 @@
  * @file catalog.h
  * The catalog as node 0 keeps it: names to small values, each tied to a job or to nobody (design.md, section 5).
  *
- * Used by the serving thread alone. Names have been checked by the caller: not empty, terminated within DMG_CATALOG_NAME_BYTES.
+ * Used by the serving thread alone. Names have been checked by the caller: not empty, terminated within
+ * DMG_CATALOG_NAME_BYTES.
  */
 #ifndef DMG_CORE_POOL_CATALOG_H
 #define DMG_CORE_POOL_CATALOG_H

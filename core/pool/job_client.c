@@ -1,9 +1,9 @@
 /*
  * Joining and leaving a job, as a compute node does it.
  *
- * Joining takes three steps: join at node 0 (answered when all have come, with the job's id); attach at every memory node; tell
- * node 0 and wait until all have attached. So no member can leave a memory node, and have the job released there, before the others
- * are known to it.
+ * Joining takes three steps: join at node 0 (answered when all have come, with the job's id); attach at every memory
+ * node; tell node 0 and wait until all have attached. So no member can leave a memory node, and have the job released
+ * there, before the others are known to it.
  */
 #include "core/base/error.h"
 #include "core/pool/pool.h"

@@ -2,21 +2,21 @@
  * @file job_table.h
  * Jobs as node 0 keeps them: members with ranks, who meet.
  *
- * A job goes through three stages. *Joining*: it waits for every rank to join. *Readying*: all have joined and know the job's id,
- * and attach to it at every memory node (tenancy.h). *Running*: barriers. In each stage the members meet: each comes with a
- * request that is kept, and when the last one has come, all are answered.
+ * A job goes through three stages. *Joining*: it waits for every rank to join. *Readying*: all have joined and know the
+ * job's id, and attach to it at every memory node (tenancy.h). *Running*: barriers. In each stage the members meet:
+ * each comes with a request that is kept, and when the last one has come, all are answered.
  *
  * A job fails once and for all: when a member is gone before it left, aborts, or left while others wait for it. Then
- * everybody who waits is answered with the failure, and so is everybody who comes later. A job is forgotten when every rank
- * has left or is gone. One that failed while it was joining also waits for the ranks that never came, so that they hear of the failure
- * instead of waiting for others who gave up; it is forgotten earlier when its place is needed. So the names of jobs should be
- * fresh ones.
+ * everybody who waits is answered with the failure, and so is everybody who comes later. A job is forgotten when every
+ * rank has left or is gone. One that failed while it was joining also waits for the ranks that never came, so that they
+ * hear of the failure instead of waiting for others who gave up; it is forgotten earlier when its place is needed. So
+ * the names of jobs should be fresh ones.
  *
- * A job can have a *parent*, a job of the same ranks. When the parent fails, so does the job; when a member leaves the parent, the job fails
- * that still waits for this member to join.
+ * A job can have a *parent*, a job of the same ranks. When the parent fails, so does the job; when a member leaves the
+ * parent, the job fails that still waits for this member to join.
  *
- * Used by the serving thread alone. The table never answers from inside an answer: states are changed first, then tokens are
- * answered.
+ * Used by the serving thread alone. The table never answers from inside an answer: states are changed first, then
+ * tokens are answered.
  */
 #ifndef DMG_CORE_POOL_JOB_TABLE_H
 #define DMG_CORE_POOL_JOB_TABLE_H
@@ -41,14 +41,15 @@ void dmg_job_table_destroy(dmg_job_table *table);
 uint32_t dmg_job_table_count(const dmg_job_table *table);
 
 /*
- * The requests of members. With DMG_OK, join, ready and barrier keep the token: it has been answered or will be. With an error the
- * caller answers it with the error context. Abort and leave never keep it.
+ * The requests of members. With DMG_OK, join, ready and barrier keep the token: it has been answered or will be. With
+ * an error the caller answers it with the error context. Abort and leave never keep it.
  */
 
 /** `name` has been checked: terminated, not empty. */
 dmg_status dmg_job_table_join(dmg_job_table *table, uint64_t client, uint64_t reply_token, const char *name,
                               uint32_t rank, uint32_t size);
-/** The same for a job that fails when its parent does, in which this member has to be with the same rank and size; 0: no parent. */
+/** The same for a job that fails when its parent does, in which this member has to be with the same rank and size; 0:
+ * no parent. */
 dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t parent,
                                      const char *name, uint32_t rank, uint32_t size);
 dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t job,

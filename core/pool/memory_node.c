@@ -21,8 +21,8 @@ struct dmg_memory_node {
 };
 
 /*
- * A handler. With DMG_OK it has answered, or somebody keeps the token; with an error it has not, and the error context has the
- * sentence for the answer. The size of the payload, the header and the node have been checked.
+ * A handler. With DMG_OK it has answered, or somebody keeps the token; with an error it has not, and the error context
+ * has the sentence for the answer. The size of the payload, the header and the node have been checked.
  */
 typedef dmg_status (*node_handler)(dmg_memory_node *node, const dmg_request *request);
 

@@ -1,8 +1,10 @@
 /**
  * @file memory_node.h
- * A memory node: a segment, and one thread that serves it (design.md, section 5): memory, the catalog, jobs with barriers.
+ * A memory node: a segment, and one thread that serves it (design.md, section 5): memory, the catalog, jobs with
+ * barriers.
  *
- * The segment's memory is handed out through a jemalloc arena whose extents come from it. Node 0 also keeps the catalog and the jobs.
+ * The segment's memory is handed out through a jemalloc arena whose extents come from it. Node 0 also keeps the catalog
+ * and the jobs.
  */
 #ifndef DMG_CORE_POOL_MEMORY_NODE_H
 #define DMG_CORE_POOL_MEMORY_NODE_H
@@ -28,7 +30,8 @@ const char *dmg_memory_node_address(const dmg_memory_node *node);
 dmg_status dmg_memory_node_serve(dmg_memory_node *node);
 /** Thread-safe and async-signal-safe. */
 void dmg_memory_node_stop(dmg_memory_node *node);
-/** Bytes of the segment that are allocated now, and the most there ever were. Call after serve has returned, or from its thread. */
+/** Bytes of the segment that are allocated now, and the most there ever were. Call after serve has returned, or from
+ * its thread. */
 void dmg_memory_node_usage(const dmg_memory_node *node, uint64_t *allocated_bytes, uint64_t *peak_bytes);
 
 #endif

@@ -113,7 +113,8 @@ dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocat
 
 /* ---- what jobs leave behind ---- */
 
-/* The same request about a job to every node; the answers are added up. Goes on after an error, and returns the first one. */
+/* The same request about a job to every node; the answers are added up. Goes on after an error, and returns the first
+ * one. */
 static dmg_status call_all(dmg_channel *channel, uint32_t type, uint64_t job, uint64_t *bytes)
 {
     dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = job};

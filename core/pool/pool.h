@@ -12,21 +12,22 @@
 /* ---- memory ---- */
 
 /**
- * Allocate an extent on a node: zeroed, aligned to 4,096 bytes. Compute nodes take large extents and cut them up themselves. It
- * belongs to the pool: it outlives this client unless `job` is not 0, when it is freed at the end of that job at the latest; this client
- * must have joined that job. DMG_ERR_MEMORY says what the node has left.
+ * Allocate an extent on a node: zeroed, aligned to 4,096 bytes. Compute nodes take large extents and cut them up
+ * themselves. It belongs to the pool: it outlives this client unless `job` is not 0, when it is freed at the end of
+ * that job at the latest; this client must have joined that job. DMG_ERR_MEMORY says what the node has left.
  */
 dmg_status dmg_pool_allocate(dmg_channel *channel, uint16_t node, uint64_t job, uint64_t bytes, dmg_address *address);
 dmg_status dmg_pool_free(dmg_channel *channel, dmg_address address);
 /**
- * Keep the extents of a job beyond its end, on all nodes: from then on they belong to the pool as a whole, under the job's id. This client must be in the
- * job or attached to it. `*bytes` (may be NULL) is how many they are. Entries of the catalog are not kept. When it fails half-way, some
- * nodes keep them: dmg_pool_kept finds such jobs, and dmg_pool_drop frees what they left.
+ * Keep the extents of a job beyond its end, on all nodes: from then on they belong to the pool as a whole, under the
+ * job's id. This client must be in the job or attached to it. `*bytes` (may be NULL) is how many they are. Entries of
+ * the catalog are not kept. When it fails half-way, some nodes keep them: dmg_pool_kept finds such jobs, and
+ * dmg_pool_drop frees what they left.
  */
 dmg_status dmg_pool_keep(dmg_channel *channel, uint64_t job, uint64_t *bytes);
 /**
- * Free the extents that a job has left behind, on all nodes. A node that keeps none of it is passed over. DMG_ERR_EXISTS while anybody is in
- * the job. `*bytes` (may be NULL) is what was freed.
+ * Free the extents that a job has left behind, on all nodes. A node that keeps none of it is passed over.
+ * DMG_ERR_EXISTS while anybody is in the job. `*bytes` (may be NULL) is what was freed.
  */
 dmg_status dmg_pool_drop(dmg_channel *channel, uint64_t job, uint64_t *bytes);
 /** The first job behind `after` whose extents a node keeps, and that nobody is in any more; 0: there is none. */
@@ -34,12 +35,13 @@ dmg_status dmg_pool_kept(dmg_channel *channel, uint16_t node, uint64_t after, ui
 /** Bytes allocated on a node, the peak, and the segment's size. */
 dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocated, uint64_t *peak, uint64_t *total);
 
-/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX nodes are used. */
+/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX
+ * nodes are used. */
 dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
                                     dmg_range_array *array);
 /**
- * Allocate an array with one element for every `elements_each` of another: node borders lie at the same places. `elements_each` divides 64. For
- * the words of a bitmap beside the attributes that it is about.
+ * Allocate an array with one element for every `elements_each` of another: node borders lie at the same places.
+ * `elements_each` divides 64. For the words of a bitmap beside the attributes that it is about.
  */
 dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, const dmg_range_array *other,
                                            uint32_t elements_each, uint32_t element_bytes, dmg_range_array *array);
@@ -52,22 +54,23 @@ dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *arr
 #define DMG_CATALOG_VALUE_BYTES 4096
 
 /**
- * DMG_ERR_EXISTS when the name is taken. `job` as in dmg_pool_allocate: not 0 ties the entry to the job, which this client must be in. Names have
- * 1 to 63 bytes.
+ * DMG_ERR_EXISTS when the name is taken. `job` as in dmg_pool_allocate: not 0 ties the entry to the job, which this
+ * client must be in. Names have 1 to 63 bytes.
  */
 dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name, const void *value, size_t bytes);
 /**
- * `*bytes` is the capacity going in and the size coming out. DMG_ERR_NOT_FOUND; DMG_ERR_LIMIT when it does not fit, with its
- * size in `*bytes`.
+ * `*bytes` is the capacity going in and the size coming out. DMG_ERR_NOT_FOUND; DMG_ERR_LIMIT when it does not fit,
+ * with its size in `*bytes`.
  */
 dmg_status dmg_catalog_get(dmg_channel *channel, const char *name, void *value, size_t *bytes);
 dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name);
 /**
- * Remove an entry unless another one's name begins with `prefix`: that is DMG_ERR_EXISTS. In one step, so that who puts such an entry first and
- * looks for `name` then is never wrong.
+ * Remove an entry unless another one's name begins with `prefix`: that is DMG_ERR_EXISTS. In one step, so that who puts
+ * such an entry first and looks for `name` then is never wrong.
  */
 dmg_status dmg_catalog_remove_unused(dmg_channel *channel, const char *name, const char *prefix);
-/** Replace `name` by the next one, in the order of bytes, that begins with `prefix`; "" goes in at the start, and comes out at the end. */
+/** Replace `name` by the next one, in the order of bytes, that begins with `prefix`; "" goes in at the start, and comes
+ * out at the end. */
 dmg_status dmg_catalog_next(dmg_channel *channel, const char *prefix, char name[DMG_CATALOG_NAME_BYTES]);
 
 /* ---- jobs: ranks and barriers, kept by node 0 ---- */
@@ -90,31 +93,34 @@ typedef struct dmg_job {
 } dmg_job;
 
 /**
- * Join the job of this name, making it when it does not exist; returns when `size` compute nodes have joined. `rank` is the wish, unique
- * from 0 to size - 1. When any member dies before it left, all others' barriers (and joins) fail with DMG_ERR_PEER naming its rank.
+ * Join the job of this name, making it when it does not exist; returns when `size` compute nodes have joined. `rank` is
+ * the wish, unique from 0 to size - 1. When any member dies before it left, all others' barriers (and joins) fail with
+ * DMG_ERR_PEER naming its rank.
  *
- * Take a fresh name for each run: a job that failed while it was joining is remembered, so that ranks which come late hear of it. A rank
- * that is taken is DMG_ERR_EXISTS, another size than the first member's DMG_ERR_ARGUMENT.
+ * Take a fresh name for each run: a job that failed while it was joining is remembered, so that ranks which come late
+ * hear of it. A rank that is taken is DMG_ERR_EXISTS, another size than the first member's DMG_ERR_ARGUMENT.
  */
 dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job);
 /**
- * Join a job of the same ranks as `parent`, a job that this rank is in. It fails when the parent does: so a rank that waits for others to join
- * hears when one of them dies (DMG_ERR_PEER) or leaves the parent (DMG_ERR_CANCELLED), although that one had not joined yet. When it fails, the
- * parent does not. The others join it within the same parent.
+ * Join a job of the same ranks as `parent`, a job that this rank is in. It fails when the parent does: so a rank that
+ * waits for others to join hears when one of them dies (DMG_ERR_PEER) or leaves the parent (DMG_ERR_CANCELLED),
+ * although that one had not joined yet. When it fails, the parent does not. The others join it within the same parent.
  */
 dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, const char *name, dmg_job *job);
 /**
- * Meet all ranks; `reduction` goes in with this rank's values and comes out reduced over all ranks that gave one. NULL: nothing
- * to reduce. DMG_ERR_PEER when a member died, what dmg_job_abort said when one gave up, DMG_ERR_CANCELLED when one left.
+ * Meet all ranks; `reduction` goes in with this rank's values and comes out reduced over all ranks that gave one. NULL:
+ * nothing to reduce. DMG_ERR_PEER when a member died, what dmg_job_abort said when one gave up, DMG_ERR_CANCELLED when
+ * one left.
  */
 dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction);
 /** Give up: the others' barriers fail with this rank's sentence. */
 dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence);
-/** Leave; when the last rank has left, and nobody else is attached, the job's extents (unless kept) and catalog entries are freed. */
+/** Leave; when the last rank has left, and nobody else is attached, the job's extents (unless kept) and catalog entries
+ * are freed. */
 dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job);
 /**
- * Attach to a job without a rank in it, on all nodes: while this client is attached, what the job has in the pool stays. At least one member must be in
- * the job when this is called, and until it returns.
+ * Attach to a job without a rank in it, on all nodes: while this client is attached, what the job has in the pool
+ * stays. At least one member must be in the job when this is called, and until it returns.
  */
 dmg_status dmg_job_attach(dmg_channel *channel, uint64_t job);
 /** Undo dmg_job_attach. */

@@ -8,8 +8,8 @@
 #include "transport/transport.h"
 
 /**
- * Send and wait. `reply_bytes` is the capacity of `reply` going in and the size of the answer coming out. DMG_ERR_ARGUMENT for a node
- * that is not in the pool.
+ * Send and wait. `reply_bytes` is the capacity of `reply` going in and the size of the answer coming out.
+ * DMG_ERR_ARGUMENT for a node that is not in the pool.
  */
 dmg_status dmg_pool_call(dmg_channel *channel, uint16_t node, uint32_t type, const void *request, size_t bytes,
                          void *reply, size_t *reply_bytes);

@@ -2,9 +2,9 @@
  * @file protocol.h
  * The messages between compute nodes and memory nodes about memory, the catalog and jobs.
  *
- * Fixed-size structures of fixed-width integers, in the byte order of the machines (a pool is of one kind). Each request begins
- * with a header that has the version; a memory node answers another version, another size or a value out of range with an error
- * sentence, and goes on. An answer is the reply structure named here, or nothing.
+ * Fixed-size structures of fixed-width integers, in the byte order of the machines (a pool is of one kind). Each
+ * request begins with a header that has the version; a memory node answers another version, another size or a value out
+ * of range with an error sentence, and goes on. An answer is the reply structure named here, or nothing.
  */
 #ifndef DMG_CORE_POOL_PROTOCOL_H
 #define DMG_CORE_POOL_PROTOCOL_H
@@ -91,8 +91,8 @@ typedef struct dmg_pool_kept_reply {
 } dmg_pool_kept_reply;
 
 /**
- * Updates that the memory node applies to attributes of its own (ValRD; DMG, section 4.3.1). Behind the request come `count` updates: the attribute's
- * index in four bytes, then the value in as many as the attribute has.
+ * Updates that the memory node applies to attributes of its own (ValRD; DMG, section 4.3.1). Behind the request come
+ * `count` updates: the attribute's index in four bytes, then the value in as many as the attribute has.
  */
 typedef struct dmg_pool_update_request {
     dmg_pool_header header;

@@ -1,6 +1,7 @@
 /**
  * @file range_array.h
- * An array in the pool, split by range over the memory nodes (DMG, section 4.2.3): node k holds elements [k * per_node, (k + 1) * per_node).
+ * An array in the pool, split by range over the memory nodes (DMG, section 4.2.3): node k holds elements [k * per_node,
+ * (k + 1) * per_node).
  */
 #ifndef DMG_CORE_POOL_RANGE_ARRAY_H
 #define DMG_CORE_POOL_RANGE_ARRAY_H

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Free ranges lie between extents, and between what jemalloc took; the rest is slack for the pieces that it gives back. */
+/* Free ranges lie between extents, and between what jemalloc took; the rest is slack for the pieces that it gives back.
+ */
 #define RANGES_MAX       (4 * DMG_SEGMENT_EXTENTS_MAX)
 #define EXTENTS_AT_FIRST 256
 

@@ -2,13 +2,13 @@
  * @file segment_allocator.h
  * The memory of one memory node: which extents of its segment are allocated, to whom, and what is free.
  *
- * Every extent stands in a table of the allocator's own, outside the segment, sorted by offset. What a compute node asks to be
- * freed is looked up there; its word about sizes and owners is never taken. Small extents come from a jemalloc arena
- * (segment_arena.h), large ones straight from the space (space.h), without rounding beyond the page.
+ * Every extent stands in a table of the allocator's own, outside the segment, sorted by offset. What a compute node
+ * asks to be freed is looked up there; its word about sizes and owners is never taken. Small extents come from a
+ * jemalloc arena (segment_arena.h), large ones straight from the space (space.h), without rounding beyond the page.
  *
- * Extents are zeroed before they are used. Memory that was never handed out is zero already and is not touched, which keeps a fresh
- * node's start quick and its memory not resident. Memory that is used again is zeroed in steps of bounded length, one a
- * request of the owner, so that the serving thread answers others (leases!) in between.
+ * Extents are zeroed before they are used. Memory that was never handed out is zero already and is not touched, which
+ * keeps a fresh node's start quick and its memory not resident. Memory that is used again is zeroed in steps of bounded
+ * length, one a request of the owner, so that the serving thread answers others (leases!) in between.
  *
  * Used by the serving thread alone.
  */
@@ -47,7 +47,8 @@ void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator);
  */
 dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint64_t bytes, uint64_t job,
                                           uint64_t owner, uint64_t *offset, uint64_t *dirty_left);
-/** Zero a further step of an extent that this owner allocated. Never touches what was zeroed before. DMG_ERR_NOT_FOUND. */
+/** Zero a further step of an extent that this owner allocated. Never touches what was zeroed before. DMG_ERR_NOT_FOUND.
+ */
 dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t offset, uint64_t owner,
                                       uint64_t *dirty_left);
 /** Free the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does. */

@@ -2,12 +2,13 @@
  * @file segment_arena.h
  * A jemalloc arena whose extents come from a segment: it serves the small extents of a memory node.
  *
- * jemalloc rounds sizes up to four classes a doubling. For extents that are a good part of the segment that would be a good part of
- * the segment lost, so large ones are taken from the space as they are, and only small ones come through here.
+ * jemalloc rounds sizes up to four classes a doubling. For extents that are a good part of the segment that would be a
+ * good part of the segment lost, so large ones are taken from the space as they are, and only small ones come through
+ * here.
  *
  * jemalloc's own records stay outside the segment (compute nodes write there): the arena is made with hooks for extents
- * but not for metadata, which needs jemalloc 5.3. The arena lives from the first small extent to the last one, because jemalloc
- * keeps the rests of what it took until an arena is destroyed.
+ * but not for metadata, which needs jemalloc 5.3. The arena lives from the first small extent to the last one, because
+ * jemalloc keeps the rests of what it took until an arena is destroyed.
  */
 #ifndef DMG_CORE_POOL_SEGMENT_ARENA_H
 #define DMG_CORE_POOL_SEGMENT_ARENA_H

@@ -2,12 +2,13 @@
  * @file space.h
  * Which parts of a segment are free: the lowest layer of a memory node's allocator.
  *
- * Free ranges stand in one sorted array, neighbours are merged, and the lowest range that fits is taken, so that memory that was
- * touched before is used again before memory that never was. What was never handed out is known to be zero still, and nobody
- * has to touch it.
+ * Free ranges stand in one sorted array, neighbours are merged, and the lowest range that fits is taken, so that memory
+ * that was touched before is used again before memory that never was. What was never handed out is known to be zero
+ * still, and nobody has to touch it.
  *
- * The array is mapped once and never grows, and no function allocates memory: jemalloc calls from inside its own allocations.
- * A lock makes the functions thread-safe, because jemalloc may return extents from a background thread if its user asks it to have one.
+ * The array is mapped once and never grows, and no function allocates memory: jemalloc calls from inside its own
+ * allocations. A lock makes the functions thread-safe, because jemalloc may return extents from a background thread if
+ * its user asks it to have one.
  */
 #ifndef DMG_CORE_POOL_SPACE_H
 #define DMG_CORE_POOL_SPACE_H
@@ -22,7 +23,8 @@
 
 typedef struct dmg_space dmg_space;
 
-/** Make [first, end) free and never used. Both are multiples of the page. `range_limit` bounds how many free ranges are kept. */
+/** Make [first, end) free and never used. Both are multiples of the page. `range_limit` bounds how many free ranges are
+ * kept. */
 dmg_status dmg_space_create(uint64_t first, uint64_t end, uint32_t range_limit, dmg_space **space);
 /** NULL is allowed. */
 void dmg_space_destroy(dmg_space *space);

@@ -2,9 +2,9 @@
  * @file tenancy.h
  * Which clients are in which jobs, as one memory node sees it.
  *
- * A job's extents may be freed when the last of its members has left or died. Every memory node finds that out by itself: each
- * member attaches to the job at every node before any of them gets to work (job_client.c), detaches when it leaves, and is
- * detached when its client is gone. When a job has no attachment left, it is released.
+ * A job's extents may be freed when the last of its members has left or died. Every memory node finds that out by
+ * itself: each member attaches to the job at every node before any of them gets to work (job_client.c), detaches when
+ * it leaves, and is detached when its client is gone. When a job has no attachment left, it is released.
  *
  * Used by the serving thread alone.
  */
@@ -37,9 +37,11 @@ dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t clien
 /** Undo all attachments of a client. */
 void dmg_tenancy_client_gone(dmg_tenancy *tenancy, uint64_t client);
 
-/** Remember that the extents of a job stay behind when it ends. Doing it again changes nothing. DMG_ERR_LIMIT, DMG_ERR_MEMORY. */
+/** Remember that the extents of a job stay behind when it ends. Doing it again changes nothing. DMG_ERR_LIMIT,
+ * DMG_ERR_MEMORY. */
 dmg_status dmg_tenancy_keep(dmg_tenancy *tenancy, uint64_t job);
-/** Forget that, for the caller to free them. DMG_ERR_NOT_FOUND when they are not kept, DMG_ERR_EXISTS while anybody is attached. */
+/** Forget that, for the caller to free them. DMG_ERR_NOT_FOUND when they are not kept, DMG_ERR_EXISTS while anybody is
+ * attached. */
 dmg_status dmg_tenancy_drop(dmg_tenancy *tenancy, uint64_t job);
 /** The smallest job above `after` that is kept and has no attachment; 0: none. */
 uint64_t dmg_tenancy_next_kept(const dmg_tenancy *tenancy, uint64_t after);

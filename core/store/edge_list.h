@@ -18,8 +18,8 @@ typedef struct dmg_list_place {
 bool dmg_edge_list_lengths_surely_fit(const dmg_index_shape *shape, uint64_t degree);
 
 /**
- * Count the edges of an ascending list by partition. `partition_first` has partition_count + 1 vertices. The lengths add up to the degree whatever the
- * list holds.
+ * Count the edges of an ascending list by partition. `partition_first` has partition_count + 1 vertices. The lengths
+ * add up to the degree whatever the list holds.
  */
 void dmg_edge_list_lengths(const dmg_index_shape *shape, const uint64_t *partition_first, const uint32_t *destinations,
                            uint32_t degree, uint32_t *lengths);

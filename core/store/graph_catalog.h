@@ -3,12 +3,12 @@
  * Graphs that stay in a pool: loaded once, found by name, used by many runs (design.md, section 5).
  *
  *     graph/NAME       the graph's entry: it belongs to the pool
- *     use/NAME/JOB     somebody works on the graph: it belongs to that job, so it is gone when the job is, however it ended
+ *     use/NAME/JOB     somebody works on the graph: it belongs to that job, and goes with it, however it ends
  *     loading/NAME     the name is taken by a load that has not ended: it belongs to a job of the loader
  *
- * A graph is loaded within a job, so that a load that fails leaves nothing. Its memory is then *kept* (dmg_pool_keep) on every node, and at last the
- * entry is put, in one step: this is the moment from which the graph exists. Who dies in between leaves memory that is kept and that no
- * entry names; dmg_graph_sweep frees it.
+ * A graph is loaded within a job, so that a load that fails leaves nothing. Its memory is then *kept* (dmg_pool_keep)
+ * on every node, and at last the entry is put, in one step: this is the moment from which the graph exists. Who dies in
+ * between leaves memory that is kept and that no entry names; dmg_graph_sweep frees it.
  */
 #ifndef DMG_CORE_STORE_GRAPH_CATALOG_H
 #define DMG_CORE_STORE_GRAPH_CATALOG_H
@@ -43,12 +43,13 @@ dmg_status dmg_graph_name_check(const char *name);
 /** Where the ranks of a job find the descriptor of a store that they are making. */
 void dmg_graph_job_store_name(uint64_t job, char name[DMG_CATALOG_NAME_BYTES]);
 
-/** Take the name for a load, until `job` ends. DMG_ERR_EXISTS when there is such a graph, or another load has the name. */
+/** Take the name for a load, until `job` ends. DMG_ERR_EXISTS when there is such a graph, or another load has the name.
+ */
 dmg_status dmg_graph_reserve(dmg_channel *channel, uint64_t job, const char *name);
 
 /**
- * Make a loaded graph stay: keep the extents of `entry->job`, which this client is attached to, and put the entry. Fills in pool_bytes. After an
- * error there is no graph; what of its memory is kept already is left to dmg_graph_sweep.
+ * Make a loaded graph stay: keep the extents of `entry->job`, which this client is attached to, and put the entry.
+ * Fills in pool_bytes. After an error there is no graph; what of its memory is kept already is left to dmg_graph_sweep.
  */
 dmg_status dmg_graph_publish(dmg_channel *channel, const char *name, dmg_graph_entry *entry);
 
@@ -64,7 +65,8 @@ dmg_status dmg_graph_next(dmg_channel *channel, char name[DMG_GRAPH_NAME_BYTES])
 /** Remove a graph and free its memory. DMG_ERR_EXISTS while it is used. `*bytes` is what was freed. */
 dmg_status dmg_graph_unload(dmg_channel *channel, const char *name, uint64_t *bytes);
 
-/** Free memory that loads have left behind which died at the wrong moment. Safe at any time. `*bytes` (may be NULL) is what was freed. */
+/** Free memory that loads have left behind which died at the wrong moment. Safe at any time. `*bytes` (may be NULL) is
+ * what was freed. */
 dmg_status dmg_graph_sweep(dmg_channel *channel, uint64_t *bytes);
 
 #endif

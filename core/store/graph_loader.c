@@ -1,8 +1,9 @@
 /*
  * Loading a range of vertices into the store (DMG, section 4.2.3).
  *
- * A first pass lays the out-of-place lists of the range out, an extent a node, so that memory is asked for once and no list crosses a node. The second
- * pass fills, batch by batch: lists into the extents, entries into the index. Both passes place lists with the same function.
+ * A first pass lays the out-of-place lists of the range out, an extent a node, so that memory is asked for once and no
+ * list crosses a node. The second pass fills, batch by batch: lists into the extents, entries into the index. Both
+ * passes place lists with the same function.
  */
 #include "core/base/error.h"
 #include "core/store/edge_list.h"

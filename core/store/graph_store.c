@@ -19,7 +19,8 @@ static bool entry_bytes_are_legal(uint32_t entry_bytes)
     return entry_bytes == 16 || entry_bytes == 32 || entry_bytes == 64 || entry_bytes == 128;
 }
 
-/** What the options ask for, made definite. An undirected graph is its own reverse: either direction is the one that is stored. */
+/** What the options ask for, made definite. An undirected graph is its own reverse: either direction is the one that is
+ * stored. */
 static void resolve(const dmg_graph *graph, const dmg_store_options *options, dmg_graph_store *store)
 {
     uint32_t entry_bytes = options->entry_bytes ? options->entry_bytes : DMG_INDEX_ENTRY_BYTES_DEFAULT;
@@ -297,6 +298,7 @@ uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *
     if (store.has_in) {
         bytes += list_bytes(&store.shape, store.vertex_count, graph->in.offsets);
     }
-    /* Loaders share the vertices in whole batches, so they take at most an extent a batch, a page more than its lists each. */
+    /* Loaders share the vertices in whole batches, so they take at most an extent a batch, a page more than its lists
+     * each. */
     return bytes + ((store.vertex_count - 1) / DMG_STORE_BATCH_VERTICES + 1) * PAGE_BYTES;
 }

@@ -1,7 +1,7 @@
 /**
  * @file graph_store.h
- * A graph in the pool (DMG, section 4.2; design.md, section 6): the index and the external ids split by range over the memory nodes, out-of-place
- * lists dealt out in batches, round robin.
+ * A graph in the pool (DMG, section 4.2; design.md, section 6): the index and the external ids split by range over the
+ * memory nodes, out-of-place lists dealt out in batches, round robin.
  */
 #ifndef DMG_CORE_STORE_GRAPH_STORE_H
 #define DMG_CORE_STORE_GRAPH_STORE_H
@@ -44,9 +44,8 @@ typedef struct dmg_store_options {
 } dmg_store_options;
 
 /**
- * Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does this. The partitions
- * balance the arcs of all lists that are stored. The arrays of an empty graph
- * take no memory.
+ * Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does
+ * this. The partitions balance the arcs of all lists that are stored. The arrays of an empty graph take no memory.
  */
 dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
                                   dmg_graph_store *store);
@@ -55,29 +54,32 @@ dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, 
 dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, const dmg_client *client);
 
 /**
- * Make one store for all ranks of a job: rank 0 creates it and puts its descriptor into the catalog, the others find it there. Every rank calls
- * this, with the same graph and options; `options->job` is not used, since the store belongs to `job`. One barrier. DMG_ERR_ARGUMENT on a rank
- * whose graph differs from that of rank 0 in its counts or kind. A rank that fails here has to abort the job, or the others wait for it.
+ * Make one store for all ranks of a job: rank 0 creates it and puts its descriptor into the catalog, the others find it
+ * there. Every rank calls this, with the same graph and options; `options->job` is not used, since the store belongs to
+ * `job`. One barrier. DMG_ERR_ARGUMENT on a rank whose graph differs from that of rank 0 in its counts or kind. A rank
+ * that fails here has to abort the job, or the others wait for it.
  */
 dmg_status dmg_graph_store_share(dmg_channel *channel, dmg_job *job, const char *name, const dmg_graph *graph,
                                  const dmg_store_options *options, dmg_graph_store *store);
 
 /**
- * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this side by side, each for its own
- * range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists of one batch are contiguous on one node; batches go round
- * the nodes. The call allocates one extent a node for the lists of its range, of just their size, and frees them when it fails. Where memory is
- * reached by loads and stores it is filled in place; else through at most 1 MiB of buffers, with several writes in flight; both are over
- * when it returns, and a barrier makes them known to others.
+ * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this
+ * side by side, each for its own range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists
+ * of one batch are contiguous on one node; batches go round the nodes. The call allocates one extent a node for the
+ * lists of its range, of just their size, and frees them when it fails. Where memory is reached by loads and stores it
+ * is filled in place; else through at most 1 MiB of buffers, with several writes in flight; both are over when it
+ * returns, and a barrier makes them known to others.
  *
- * `progress_arcs` (may be NULL) is increased as arcs are written, for each direction that is stored. DMG_ERR_CORRUPT when a list does not ascend or
- * has a destination that is no vertex; DMG_ERR_LIMIT when one has 2^32 edges or more.
+ * `progress_arcs` (may be NULL) is increased as arcs are written, for each direction that is stored. DMG_ERR_CORRUPT
+ * when a list does not ascend or has a destination that is no vertex; DMG_ERR_LIMIT when one has 2^32 edges or more.
  */
 dmg_status dmg_graph_store_load(dmg_channel *channel, const dmg_graph_store *store, uint64_t job,
                                 const dmg_graph *graph, uint64_t first, uint64_t last, _Atomic uint64_t *progress_arcs);
 
 /**
- * Pool bytes that a graph will take over all nodes, an upper bound, without the attributes of a run and without what an allocator adds to
- * extents of a page and more. 0 when dmg_graph_store_create would refuse the options. Costs O(vertices).
+ * Pool bytes that a graph will take over all nodes, an upper bound, without the attributes of a run and without what an
+ * allocator adds to extents of a page and more. 0 when dmg_graph_store_create would refuse the options. Costs
+ * O(vertices).
  */
 uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *options);
 

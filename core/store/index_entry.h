@@ -1,16 +1,17 @@
 /**
  * @file index_entry.h
- * The vertex index: one fixed-size entry a vertex, with its edges in place, or with where they are (DMG, section 4.2.1 and Fig. 10).
+ * The vertex index: one fixed-size entry a vertex, with its edges in place, or with where they are (DMG, section 4.2.1
+ * and Fig. 10).
  *
  *     in place       degree:4  edge edge edge ...
  *     out of place   degree:4  address:8  length length ...      one length a partition, 1 to 4 bytes each
  *
- * The scheme is chosen by what fits, so the degree tells which it is. A length's first two bits (the low ones of its first byte) are its
- * size in bytes less one, the rest its value. When the lengths do not fit, the first is the sentinel of four 0xff bytes, and they stand as
- * 4-byte numbers in front of the list, padded to 8 bytes.
+ * The scheme is chosen by what fits, so the degree tells which it is. A length's first two bits (the low ones of its
+ * first byte) are its size in bytes less one, the rest its value. When the lengths do not fit, the first is the
+ * sentinel of four 0xff bytes, and they stand as 4-byte numbers in front of the list, padded to 8 bytes.
  *
- * An edge is a destination, or a destination and a weight, four bytes each. Lists ascend by destination, so that the edges of one partition (an *edge
- * segment*) are contiguous.
+ * An edge is a destination, or a destination and a weight, four bytes each. Lists ascend by destination, so that the
+ * edges of one partition (an *edge segment*) are contiguous.
  */
 #ifndef DMG_CORE_STORE_INDEX_ENTRY_H
 #define DMG_CORE_STORE_INDEX_ENTRY_H
@@ -96,13 +97,14 @@ static inline uint32_t dmg_index_length_bytes(uint32_t length)
 }
 
 /**
- * Fill an in-place entry. `edges` are shape->edge_bytes each, `degree` is at most in_place_degree_max. All bytes of the entry are set.
+ * Fill an in-place entry. `edges` are shape->edge_bytes each, `degree` is at most in_place_degree_max. All bytes of the
+ * entry are set.
  */
 void dmg_index_entry_set_in_place(const dmg_index_shape *shape, uint32_t degree, const void *edges, uint8_t *entry);
 
 /**
- * Fill an out-of-place entry from the lengths of all segments, which add up to the degree. Returns true when the lengths fit; when it returns
- * false the caller must put them in front of the list.
+ * Fill an out-of-place entry from the lengths of all segments, which add up to the degree. Returns true when the
+ * lengths fit; when it returns false the caller must put them in front of the list.
  */
 bool dmg_index_entry_set_out_of_place(const dmg_index_shape *shape, uint32_t degree, dmg_address list,
                                       const uint32_t *lengths, uint8_t *entry);
@@ -128,13 +130,13 @@ static inline uint64_t dmg_sum_of_bytes(uint64_t word)
 }
 
 /**
- * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first, last), with
- * first <= last <= partition_count. `front` is what stands in front of the list, or NULL; it is needed only when the lengths are there.
- * False when the lengths contradict the degree, or are needed and not given; a true result never reaches beyond the degree.
- * Thread-safe; no remote access.
+ * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first,
+ * last), with first <= last <= partition_count. `front` is what stands in front of the list, or NULL; it is needed only
+ * when the lengths are there. False when the lengths contradict the degree, or are needed and not given; a true result
+ * never reaches beyond the degree. Thread-safe; no remote access.
  *
- * Most lengths take one byte (DMG, Fig. 23). Up to eight of those are added up without a loop: 6 ns instead of 12 (2 partitions)
- * to 21 (8 partitions), on a 2-core VM.
+ * Most lengths take one byte (DMG, Fig. 23). Up to eight of those are added up without a loop: 6 ns instead of 12 (2
+ * partitions) to 21 (8 partitions), on a 2-core VM.
  */
 static inline bool dmg_index_entry_segments(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front,
                                             uint32_t first, uint32_t last, uint64_t *edges_before, uint64_t *edges)

@@ -58,7 +58,8 @@ void dmg_tiny_chunks_partition(const dmg_tiny_chunks *chunks, uint32_t partition
     uint32_t chunk = 0;
     first[0] = 0;
     for (uint32_t partition = 0; partition + 1 < partition_count; partition++) {
-        /* The target is taken from what is left: what earlier partitions took beyond theirs is shared by all later ones. */
+        /* The target is taken from what is left: what earlier partitions took beyond theirs is shared by all later
+         * ones. */
         uint32_t sharing = partition_count - partition;
         uint64_t target = left / sharing + (left % sharing != 0);
         uint64_t cost = 0;

@@ -2,8 +2,9 @@
  * @file tiny_chunk.h
  * Tiny-chunks, and partitioning from their metadata alone (DMG, section 4.4.1).
  *
- * The vertices are sliced into at most 1,024 ranges of equal size, a multiple of 64 so that a word of the activation bitmap belongs to one
- * partition. Partitions are runs of tiny-chunks that balance 8 * (p - 1) * |Vi| + |Ei| (Gemini's objective, as DMG uses it).
+ * The vertices are sliced into at most 1,024 ranges of equal size, a multiple of 64 so that a word of the activation
+ * bitmap belongs to one partition. Partitions are runs of tiny-chunks that balance 8 * (p - 1) * |Vi| + |Ei| (Gemini's
+ * objective, as DMG uses it).
  */
 #ifndef DMG_CORE_STORE_TINY_CHUNK_H
 #define DMG_CORE_STORE_TINY_CHUNK_H
@@ -29,8 +30,9 @@ dmg_status dmg_tiny_chunks_create(uint64_t vertex_count, const uint64_t *offsets
 void dmg_tiny_chunks_destroy(dmg_tiny_chunks *chunks);
 
 /**
- * Cut into partitions: `first` gets partition_count + 1 vertices, ascending, from 0 to vertex_count; all but the last are multiples
- * of chunk_vertices. Partitions may be empty when there are fewer chunks. Costs O(chunks), whatever the graph.
+ * Cut into partitions: `first` gets partition_count + 1 vertices, ascending, from 0 to vertex_count; all but the last
+ * are multiples of chunk_vertices. Partitions may be empty when there are fewer chunks. Costs O(chunks), whatever the
+ * graph.
  */
 void dmg_tiny_chunks_partition(const dmg_tiny_chunks *chunks, uint32_t partition_count, uint64_t *first);
 

@@ -1,10 +1,14 @@
 /**
  * @file write_stream.h
- * Fills pool memory from front to back: in place where it is reached by loads and stores, else through a few buffers whose writes overlap the
- * filling of the next.
+ * Fills pool memory from front to back: in place where it is reached by loads and stores, else through a few buffers
+ * whose writes overlap the filling of the next.
  *
  *     dmg_write_stream_seek(stream, address);
- *     while (...) { to = dmg_write_stream_room(stream, wanted, &given); fill given bytes; dmg_write_stream_advance(stream, given); }
+ *     while (...) {
+ *         to = dmg_write_stream_room(stream, wanted, &given);
+ *         fill given bytes;
+ *         dmg_write_stream_advance(stream, given);
+ *     }
  *     status = dmg_write_stream_finish(stream);
  */
 #ifndef DMG_CORE_STORE_WRITE_STREAM_H
@@ -35,7 +39,8 @@ void dmg_write_stream_close(dmg_write_stream *stream);
 /** Go on at this address; what was filled elsewhere is posted. */
 void dmg_write_stream_seek(dmg_write_stream *stream, dmg_address address);
 /**
- * Where the next bytes go: at least 1 and at most `wanted` of them. In place, all that are wanted are given. NULL when the stream has failed.
+ * Where the next bytes go: at least 1 and at most `wanted` of them. In place, all that are wanted are given. NULL when
+ * the stream has failed.
  */
 void *dmg_write_stream_room(dmg_write_stream *stream, uint64_t wanted, uint64_t *given);
 /** So many bytes of the room were filled. */

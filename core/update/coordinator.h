@@ -29,8 +29,8 @@ void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator);
 /**
  * What AUTO means on this pool, and a check of what was asked for: DMG_ERR_UNSUPPORTED when the pool cannot do it.
  *
- * By value where the memory nodes compute and an update would otherwise take operations; direct where loads and stores reach
- * the pool, or nothing else is possible.
+ * By value where the memory nodes compute and an update would otherwise take operations; direct where loads and stores
+ * reach the pool, or nothing else is possible.
  */
 dmg_status dmg_update_method_choose(const dmg_client *client, dmg_update_method wanted, dmg_update_method *method);
 
@@ -38,7 +38,8 @@ dmg_status dmg_update_method_choose(const dmg_client *client, dmg_update_method 
 void dmg_update_coordinator_aim(dmg_update_coordinator *coordinator, dmg_update_method method,
                                 const dmg_update_target *target);
 
-/** Update a vertex's attribute in the pool. `update` is the value, in the low bytes, or a double's bits. Errors are kept until the flush. */
+/** Update a vertex's attribute in the pool. `update` is the value, in the low bytes, or a double's bits. Errors are
+ * kept until the flush. */
 static inline void dmg_update_coordinator_update(dmg_update_coordinator *coordinator, uint32_t vertex, uint64_t update)
 {
     if (coordinator->method == DMG_UPDATE_BY_VALUE) {

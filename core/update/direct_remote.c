@@ -154,8 +154,8 @@ static uint32_t group_by_word(dmg_direct_remote *queue)
 }
 
 /*
- * Swap every word that is not done yet from `expected` to `desired`, all in flight together. Words whose swap lost get what was observed as
- * their new expectation. Returns how many lost.
+ * Swap every word that is not done yet from `expected` to `desired`, all in flight together. Words whose swap lost get
+ * what was observed as their new expectation. Returns how many lost.
  */
 static uint32_t swap_round(dmg_direct_remote *queue, uint32_t words)
 {

@@ -1,11 +1,12 @@
 /**
  * @file direct_remote.h
- * Direct remote (DR) updates: the compute node that generates an update applies it to the pool itself (DMG, section 4.3.2).
+ * Direct remote (DR) updates: the compute node that generates an update applies it to the pool itself (DMG,
+ * section 4.3.2).
  *
- * Remote memory has no "minimum" or "add", so an update is a read, a comparison, and 8-byte compare-and-swaps until one succeeds or
- * none is needed. Updates are collected, ordered by address so that those to one word become one, and carried out a queue at a time with
- * all reads in flight together, then all swaps, then the swaps that lost. Where the pool is reached by loads and stores and
- * is coherent, an update is done at once by CPU atomics instead.
+ * Remote memory has no "minimum" or "add", so an update is a read, a comparison, and 8-byte compare-and-swaps until one
+ * succeeds or none is needed. Updates are collected, ordered by address so that those to one word become one, and
+ * carried out a queue at a time with all reads in flight together, then all swaps, then the swaps that lost. Where the
+ * pool is reached by loads and stores and is coherent, an update is done at once by CPU atomics instead.
  *
  * An update that lowered its attribute also sets the vertex's bit in the activation bitmap of the next iteration.
  */
@@ -28,8 +29,8 @@ void dmg_direct_remote_destroy(dmg_direct_remote *queue);
 void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *target);
 
 /**
- * Update the attribute of a vertex. `update` is the value, in the low bytes, or a double's bits. Flushes when the queue is full; an error is
- * kept until dmg_direct_remote_flush.
+ * Update the attribute of a vertex. `update` is the value, in the low bytes, or a double's bits. Flushes when the queue
+ * is full; an error is kept until dmg_direct_remote_flush.
  */
 void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_t update);
 /** Carry out everything that is queued. Returns the first error since the last flush. */

@@ -1,6 +1,7 @@
 /**
  * @file target.h
- * What updates that leave a compute node's partition are applied to, whichever way they go, and what is counted of them.
+ * What updates that leave a compute node's partition are applied to, whichever way they go, and what is counted of
+ * them.
  */
 #ifndef DMG_CORE_UPDATE_TARGET_H
 #define DMG_CORE_UPDATE_TARGET_H

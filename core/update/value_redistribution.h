@@ -1,10 +1,10 @@
 /**
  * @file value_redistribution.h
- * Pass-by-value redistribution (ValRD): updates travel in batches to the memory node that stores the attribute, which applies them with its own
- * processor (DMG, section 4.3.1, "Optional Local Update").
+ * Pass-by-value redistribution (ValRD): updates travel in batches to the memory node that stores the attribute, which
+ * applies them with its own processor (DMG, section 4.3.1, "Optional Local Update").
  *
- * Against direct remote updates this takes one message for hundreds of updates, instead of a read and a swap for each. It needs a memory node that
- * computes (MN_COMPUTE) and words that no NIC updates at the same time.
+ * Against direct remote updates this takes one message for hundreds of updates, instead of a read and a swap for each.
+ * It needs a memory node that computes (MN_COMPUTE) and words that no NIC updates at the same time.
  */
 #ifndef DMG_CORE_UPDATE_VALUE_REDISTRIBUTION_H
 #define DMG_CORE_UPDATE_VALUE_REDISTRIBUTION_H

@@ -2,7 +2,8 @@
 
 #include <stdatomic.h>
 
-/* With fewer chunks a worker the last one to finish keeps the others waiting; with more, small graphs pay for taking. */
+/* With fewer chunks a worker the last one to finish keeps the others waiting; with more, small graphs pay for taking.
+ */
 #define CHUNKS_A_WORKER 8
 
 void dmg_chunks_reset(dmg_chunks *chunks, uint64_t first, uint64_t last, uint32_t workers, uint32_t chunk_vertices_max)

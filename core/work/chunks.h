@@ -2,8 +2,8 @@
  * @file chunks.h
  * Per-thread chunking and work stealing over a range of vertices (DMG, section 4.4.2).
  *
- * A range is cut into chunks of consecutive vertices; each worker owns a run of chunks, and one that is through with its own takes from
- * the others.
+ * A range is cut into chunks of consecutive vertices; each worker owns a run of chunks, and one that is through with
+ * its own takes from the others.
  */
 #ifndef DMG_CORE_WORK_CHUNKS_H
 #define DMG_CORE_WORK_CHUNKS_H
@@ -29,7 +29,8 @@ typedef struct dmg_chunks {
 } dmg_chunks;
 
 /**
- * Deal out [first, last) to so many workers (at most DMG_WORKERS_MAX), in chunks of at most `chunk_vertices_max` vertices, a multiple of
+ * Deal out [first, last) to so many workers (at most DMG_WORKERS_MAX), in chunks of at most `chunk_vertices_max`
+ * vertices, a multiple of
  * 64. Not while workers take.
  */
 void dmg_chunks_reset(dmg_chunks *chunks, uint64_t first, uint64_t last, uint32_t workers, uint32_t chunk_vertices_max);

@@ -2,8 +2,8 @@
  * @file thread_team.h
  * The workers of one compute node: a fixed set of threads that run one phase together.
  *
- * The calling thread is worker 0, so that a team of one costs nothing. Between phases workers spin briefly, then sleep on a futex: a compute
- * node shares its cores with others.
+ * The calling thread is worker 0, so that a team of one costs nothing. Between phases workers spin briefly, then sleep
+ * on a futex: a compute node shares its cores with others.
  */
 #ifndef DMG_CORE_WORK_THREAD_TEAM_H
 #define DMG_CORE_WORK_THREAD_TEAM_H
@@ -22,7 +22,8 @@ typedef void (*dmg_team_function)(void *context, uint32_t worker);
 dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **team);
 /** NULL is allowed. */
 void dmg_thread_team_destroy(dmg_thread_team *team);
-/** Run the function once on each of the first `workers` workers, and return when all have returned. From the thread that created the team. */
+/** Run the function once on each of the first `workers` workers, and return when all have returned. From the thread
+ * that created the team. */
 void dmg_thread_team_run(dmg_thread_team *team, uint32_t workers, dmg_team_function function, void *context);
 
 #endif

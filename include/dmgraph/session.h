@@ -19,16 +19,17 @@
  *     }
  *     dmg_session_close(session);
  *
- * A session is one graph in a pool, and the calling process as a compute node of it. By itself a session is complete: its memory nodes are
- * threads of this process. Several processes (*ranks*) share the work when each opens a session on the same pool, by the addresses of its memory
- * nodes. Then dmg_session_load and dmg_session_run are collective: every rank makes the same calls in the same order, and each waits for
- * the others. Everything else is up to each rank alone.
+ * A session is one graph in a pool, and the calling process as a compute node of it. By itself a session is complete:
+ * its memory nodes are threads of this process. Several processes (*ranks*) share the work when each opens a session on
+ * the same pool, by the addresses of its memory nodes. Then dmg_session_load and dmg_session_run are collective: every
+ * rank makes the same calls in the same order, and each waits for the others. Everything else is up to each rank alone.
  *
- * *Vertices* are numbered from 0 to dmg_session_vertex_count() - 1, in the order of their *ids*, which are the numbers in the file.
+ * *Vertices* are numbered from 0 to dmg_session_vertex_count() - 1, in the order of their *ids*, which are the numbers
+ * in the file.
  *
- * Errors: what can fail returns a dmg_status and leaves a sentence for dmg_error_message(). What a function fills in is untouched when it fails, unless
- * it says otherwise. On every call DMG_ERR_PEER means that a memory node or another rank died or does not answer: the session can
- * then only be closed. After any other error it can be used further.
+ * Errors: what can fail returns a dmg_status and leaves a sentence for dmg_error_message(). What a function fills in is
+ * untouched when it fails, unless it says otherwise. On every call DMG_ERR_PEER means that a memory node or another
+ * rank died or does not answer: the session can then only be closed. After any other error it can be used further.
  *
  * Thread safety: a session is used by one thread at a time, not always the same. Sessions do not know of each other.
  *
@@ -59,14 +60,17 @@ typedef struct dmg_session dmg_session;
 
 /** How a session is opened. */
 typedef struct dmg_session_options {
-    /** What carries the data, as in docs/transports.md; NULL: "cxl_shm", loads and stores to the shared memory of this machine. */
+    /** What carries the data, as in docs/transports.md; NULL: "cxl_shm", loads and stores to the shared memory of this
+     * machine. */
     const char *transport;
 
-    /** Memory nodes that threads of this process serve, when no addresses are given; 0: one. At most DMG_SESSION_MEMORY_NODES_MAX. */
+    /** Memory nodes that threads of this process serve, when no addresses are given; 0: one. At most
+     * DMG_SESSION_MEMORY_NODES_MAX. */
     uint32_t memory_nodes;
     /**
-     * Memory that each of these offers; 0: together 1 GiB. A graph takes about 32 bytes a vertex and 4 an arc (8 with weights) for each direction that
-     * is kept, a run some 50 bytes a vertex. Over cxl_shm what is not used takes nothing, over ucx it is taken at once.
+     * Memory that each of these offers; 0: together 1 GiB. A graph takes about 32 bytes a vertex and 4 an arc (8 with
+     * weights) for each direction that is kept, a run some 50 bytes a vertex. Over cxl_shm what is not used takes
+     * nothing, over ucx it is taken at once.
      */
     uint64_t memory_bytes;
 
@@ -74,9 +78,11 @@ typedef struct dmg_session_options {
     const char *const *addresses;
     uint32_t address_count;
 
-    /** The secret that clients of the pool show. All zero for a pool of this process: a random one, so that nobody else can join. */
+    /** The secret that clients of the pool show. All zero for a pool of this process: a random one, so that nobody else
+     * can join. */
     uint8_t token[DMG_SESSION_TOKEN_BYTES];
-    /** Tells apart the sessions that one pool has, or had: 1 to 31 characters; NULL: "session". The ranks of one session give the same. */
+    /** Tells apart the sessions that one pool has, or had: 1 to 31 characters; NULL: "session". The ranks of one
+     * session give the same. */
     const char *name;
     uint32_t rank; /**< this process among those that share the session, from 0 to size - 1 */
     uint32_t size; /**< how many share it, at most 64; 0: one */
@@ -92,17 +98,18 @@ typedef struct dmg_session_options {
  *
  * @param options       copied; NULL: all defaults
  * @param[out] session  to be closed with dmg_session_close; NULL on failure
- * @return DMG_OK; DMG_ERR_ARGUMENT for options that make no sense; DMG_ERR_LIMIT for too many nodes, ranks or threads; DMG_ERR_UNSUPPORTED
- *         when this machine has not what the transport needs; DMG_ERR_MEMORY, DMG_ERR_IO; DMG_ERR_PEER when a memory node does not
- *         answer; DMG_ERR_PROTOCOL when it is none, or the token is wrong
+ * @return DMG_OK; DMG_ERR_ARGUMENT for options that make no sense; DMG_ERR_LIMIT for too many nodes, ranks or threads;
+ * DMG_ERR_UNSUPPORTED when this machine has not what the transport needs; DMG_ERR_MEMORY, DMG_ERR_IO; DMG_ERR_PEER when
+ * a memory node does not answer; DMG_ERR_PROTOCOL when it is none, or the token is wrong
  *
  * Thread-safe. Costs milliseconds, and the start of a thread for each memory node.
  */
 DMG_API dmg_status dmg_session_open(const dmg_session_options *options, dmg_session **session);
 
 /**
- * Close a session: its graph, its values and the memory nodes of this process are gone. What other ranks load or run from then on is DMG_ERR_CANCELLED
- * for them, and everything is DMG_ERR_PEER when they need this process's memory nodes. NULL is allowed.
+ * Close a session: its graph, its values and the memory nodes of this process are gone. What other ranks load or run
+ * from then on is DMG_ERR_CANCELLED for them, and everything is DMG_ERR_PEER when they need this process's memory
+ * nodes. NULL is allowed.
  */
 DMG_API void dmg_session_close(dmg_session *session);
 
@@ -128,21 +135,25 @@ typedef struct dmg_load_options {
     bool ignore_weights; /**< leave them out: smaller, and sssp counts arcs */
     bool drop_repeats;   /**< of repeated arcs keep one, with the smallest weight */
     bool drop_loops;
-    /** Keep the arcs of a directed graph in their own direction only: half the memory; cc cannot run, bfs and pagerank are slower. */
+    /** Keep the arcs of a directed graph in their own direction only: half the memory; cc cannot run, bfs and pagerank
+     * are slower. */
     bool out_lists_only;
 } dmg_load_options;
 
 /**
- * Load a graph into the pool, from any file that dmgraph reads (docs/formats.md). A session has one graph at a time: the one before is gone, with the
- * values of its last run, as soon as the call begins, also when it fails. Collective: each rank reads the file and loads its share.
+ * Load a graph into the pool, from any file that dmgraph reads (docs/formats.md). A session has one graph at a time:
+ * the one before is gone, with the values of its last run, as soon as the call begins, also when it fails. Collective:
+ * each rank reads the file and loads its share.
  *
  * @param path     the file, on this rank's machine
  * @param options  NULL: all defaults
- * @return DMG_OK; DMG_ERR_ARGUMENT without a path, or when ranks read different graphs; DMG_ERR_IO when the file cannot be read; DMG_ERR_FORMAT with
- *         "FILE:LINE: ..." when it is malformed; DMG_ERR_LIMIT for more than 2^32 - 2 vertices; DMG_ERR_MEMORY when the
- *         graph does not fit into a memory node, or into this process while it is read; what made another rank fail
+ * @return DMG_OK; DMG_ERR_ARGUMENT without a path, or when ranks read different graphs; DMG_ERR_IO when the file cannot
+ * be read; DMG_ERR_FORMAT with "FILE:LINE: ..." when it is malformed; DMG_ERR_LIMIT for more than 2^32 - 2 vertices;
+ * DMG_ERR_MEMORY when the graph does not fit into a memory node, or into this process while it is read; what made
+ * another rank fail
  *
- * Costs reading the file, and memory for the whole graph in this process until it is in the pool; the binary form is mapped, and costs less.
+ * Costs reading the file, and memory for the whole graph in this process until it is in the pool; the binary form is
+ * mapped, and costs less.
  */
 DMG_API dmg_status dmg_session_load(dmg_session *session, const char *path, const dmg_load_options *options);
 
@@ -195,23 +206,25 @@ typedef struct dmg_answer {
 } dmg_answer;
 
 /**
- * Run an algorithm on the graph. Its values, one a vertex, stay in the pool until the next call of dmg_session_run or dmg_session_load; those of
- * the run before are gone as soon as the call begins. Collective, with the same arguments on every rank.
+ * Run an algorithm on the graph. Its values, one a vertex, stay in the pool until the next call of dmg_session_run or
+ * dmg_session_load; those of the run before are gone as soon as the call begins. Collective, with the same arguments on
+ * every rank.
  *
  * | algorithm  | value                            |
  * |------------|----------------------------------|
  * | "bfs"      | uint64_t: depth and parent, to be read with dmg_bfs_depth and dmg_bfs_parent; DMG_BFS_UNREACHED |
  * | "cc"       | uint32_t: the smallest vertex of the connected component, weakly connected in a directed graph |
  * | "pagerank" | double: the rank; all add up to 1 |
- * | "sssp"     | double: the distance from the source along the arcs; INFINITY when there is no way. Without weights each arc counts 1 |
+ * | "sssp"     | double: the distance from the source along the arcs, each 1 without weights; INFINITY for no way |
  *
  * @param algorithm    one of these names
  * @param parameters   NULL: all defaults
  * @param[out] answer  may be NULL
- * @return DMG_OK; DMG_ERR_NOT_FOUND when there is no such algorithm, or no vertex has the source's id; DMG_ERR_ARGUMENT without a graph, for
- *         parameters that make no sense, for ranks that ask for different runs, or for cc on a directed graph that was loaded with out_lists_only;
- *         DMG_ERR_FORMAT for sssp when a weight is negative; DMG_ERR_LIMIT when cache_bytes do not suffice; DMG_ERR_MEMORY when a memory
- *         node has no room for the values; DMG_ERR_PEER; what made another rank fail
+ * @return DMG_OK; DMG_ERR_NOT_FOUND when there is no such algorithm, or no vertex has the source's id; DMG_ERR_ARGUMENT
+ * without a graph, for parameters that make no sense, for ranks that ask for different runs, or for cc on a directed
+ * graph that was loaded with out_lists_only; DMG_ERR_FORMAT for sssp when a weight is negative; DMG_ERR_LIMIT when
+ * cache_bytes do not suffice; DMG_ERR_MEMORY when a memory node has no room for the values; DMG_ERR_PEER; what made
+ * another rank fail
  */
 DMG_API dmg_status dmg_session_run(dmg_session *session, const char *algorithm, const dmg_run_parameters *parameters,
                                    dmg_answer *answer);
@@ -223,8 +236,8 @@ DMG_API dmg_status dmg_session_run(dmg_session *session, const char *algorithm, 
  * @param count        first + count <= dmg_session_vertex_count()
  * @param value_bytes  the size of one element of `values`, which has to be that of the algorithm's values
  * @param[out] values  `count` elements; undefined on failure
- * @return DMG_OK; DMG_ERR_ARGUMENT when there are no such vertices, no run has succeeded since the graph was loaded, or its values have
- *         another size; DMG_ERR_PEER
+ * @return DMG_OK; DMG_ERR_ARGUMENT when there are no such vertices, no run has succeeded since the graph was loaded, or
+ * its values have another size; DMG_ERR_PEER
  *
  * Costs reading the values from the pool, one operation a memory node.
  */

@@ -1,6 +1,6 @@
 /*
- * Every reader, on any bytes. The first byte chooses format and options, the rest is the file. What is read must be a graph: the lists
- * within bounds and ascending, and the same after a round trip through the binary form.
+ * Every reader, on any bytes. The first byte chooses format and options, the rest is the file. What is read must be a
+ * graph: the lists within bounds and ascending, and the same after a round trip through the binary form.
  *
  *   fuzz-text_readers -max_total_time=60 -max_len=4096 CORPUS
  */

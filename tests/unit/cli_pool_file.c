@@ -1,4 +1,5 @@
-/* The files about long-lived pools: nothing is believed that somebody else could have written, and no stranger's process is taken for a node. */
+/* The files about long-lived pools: nothing is believed that somebody else could have written, and no stranger's
+ * process is taken for a node. */
 #include "cli/pool_file.h"
 
 #include "core/base/clock.h"

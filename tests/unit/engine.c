@@ -1,5 +1,6 @@
 /*
- * Algorithms on the engine, against the serial ones: every transport, memory-node, compute-node and thread count, direction and density.
+ * Algorithms on the engine, against the serial ones: every transport, memory-node, compute-node and thread count,
+ * direction and density.
  *
  * The compute nodes are threads of the test, each with a client of its own.
  */
@@ -264,7 +265,8 @@ static void every_way_of_updating_gives_the_same_answer(void)
     dmg_graph_close(&graph);
 }
 
-/* Two ranks, hubs whose lists reach into both partitions: their segments are passed on, and the hub's rank fetches none of those edges. */
+/* Two ranks, hubs whose lists reach into both partitions: their segments are passed on, and the hub's rank fetches none
+ * of those edges. */
 static void a_long_segment_moves_its_metadata_and_not_its_edges(void)
 {
     dmg_graph graph;

@@ -1,6 +1,6 @@
 /*
- * Graphs and faulty files that are too many for the repository: with DMGRAPH_DATA naming their folder, every one that is in a format
- * that dmgraph reads has the counts that other programs found, and every faulty one its verdict.
+ * Graphs and faulty files that are too many for the repository: with DMGRAPH_DATA naming their folder, every one that
+ * is in a format that dmgraph reads has the counts that other programs found, and every faulty one its verdict.
  */
 #include "formats_support.h"
 #include "suite.h"

@@ -1,6 +1,6 @@
 /*
- * Channels over an emulated link, on every backend. Times are only ever compared in the direction that no load can reverse: an operation may
- * always take longer than its link, and never less.
+ * Channels over an emulated link, on every backend. Times are only ever compared in the direction that no load can
+ * reverse: an operation may always take longer than its link, and never less.
  */
 #include "core/base/clock.h"
 #include "suite.h"

@@ -2,8 +2,8 @@
  * @file pool_fixture.h
  * A pool for tests: memory nodes served by threads of the test's process, and a client of them, over any transport.
  *
- * The nodes are threads, so that a test leaves nothing behind and sanitizers see both sides; what happens when a process dies is
- * tested elsewhere.
+ * The nodes are threads, so that a test leaves nothing behind and sanitizers see both sides; what happens when a
+ * process dies is tested elsewhere.
  */
 #ifndef DMG_TESTS_UNIT_POOL_FIXTURE_H
 #define DMG_TESTS_UNIT_POOL_FIXTURE_H
@@ -27,7 +27,8 @@ typedef struct dmg_test_pool {
     dmg_client *client;
 } dmg_test_pool;
 
-/** Start 1 to DMG_TEST_POOL_NODES_MAX nodes with a segment of so many bytes each, and open a client. On failure nothing is left. */
+/** Start 1 to DMG_TEST_POOL_NODES_MAX nodes with a segment of so many bytes each, and open a client. On failure nothing
+ * is left. */
 dmg_status dmg_test_pool_start(const char *transport, uint32_t node_count, uint64_t segment_bytes, dmg_test_pool *pool);
 /** Close the client (its channels must be closed) and end the nodes. Does nothing on a zeroed or stopped pool. */
 void dmg_test_pool_stop(dmg_test_pool *pool);

@@ -1,6 +1,6 @@
 /*
- * Jobs over every transport, with members in threads: they meet, reduce, are refused, give up and leave. What happens when
- * members die is in pool_deaths.c.
+ * Jobs over every transport, with members in threads: they meet, reduce, are refused, give up and leave. What happens
+ * when members die is in pool_deaths.c.
  */
 #include "pool_members.h"
 

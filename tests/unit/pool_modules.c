@@ -138,8 +138,8 @@ static bool bytes_are(const unsigned char *bytes, uint64_t count, unsigned char 
 #define LIVE_MAX 200
 
 /*
- * Every extent is filled with a value of its own; when it is freed the value must still be everywhere in it (nothing overlaps,
- * and nobody keeps records in there), and every new one must be zero.
+ * Every extent is filled with a value of its own; when it is freed the value must still be everywhere in it (nothing
+ * overlaps, and nobody keeps records in there), and every new one must be zero.
  */
 static void extents_are_zeroed_aligned_and_never_overlap(void)
 {

@@ -29,7 +29,8 @@ typedef struct dmg_random_graph_options {
 /** Release with dmg_graph_close. The test program ends when memory runs out. */
 void dmg_random_graph_make(const dmg_random_graph_options *options, dmg_random *random, dmg_graph *graph);
 
-/** Not random: every `stride`th vertex has the edges 0, 1, ..., degree - 1, all others have none; directed, no reverse. */
+/** Not random: every `stride`th vertex has the edges 0, 1, ..., degree - 1, all others have none; directed, no reverse.
+ */
 void dmg_sparse_graph_make(uint64_t vertex_count, uint64_t stride, uint32_t degree, bool has_ids, dmg_graph *graph);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Sessions over every dmg_session_transport(): answers on graphs whose answers are known, ids, loading again, and what goes wrong.
+ * Sessions over every dmg_session_transport(): answers on graphs whose answers are known, ids, loading again, and what
+ * goes wrong.
  */
 #include "session_support.h"
 
@@ -97,7 +98,8 @@ static void without_weights_sssp_counts_arcs(void)
     dmg_session_close(session);
 }
 
-/* Of two vertices with one arc, the first has rank 1 / (2 + d): its rank is (1-d)/2 + d*x/2, x being the rank of the other. */
+/* Of two vertices with one arc, the first has rank 1 / (2 + d): its rank is (1-d)/2 + d*x/2, x being the rank of the
+ * other. */
 static void pagerank_gives_ranks_and_takes_its_parameters(void)
 {
     dmg_session *session = open_with("1 2\n", NULL);

@@ -1,6 +1,6 @@
 /*
- * Processes that share a session, over every dmg_session_transport(): answers against the serial computations, and what happens when the ranks do not agree,
- * or one is gone.
+ * Processes that share a session, over every dmg_session_transport(): answers against the serial computations, and what
+ * happens when the ranks do not agree, or one is gone.
  *
  * The ranks are threads of the test; the first serves the memory nodes.
  */

@@ -93,7 +93,8 @@ static void check_out_of_place(dmg_channel *channel, const dmg_graph_store *stor
     CU_ASSERT_EQUAL(done, dmg_index_entry_degree(entry));
 }
 
-/** Read all out-of-place lists, the reads of all in flight at once: one after another in one block, each at a multiple of 8. */
+/** Read all out-of-place lists, the reads of all in flight at once: one after another in one block, each at a multiple
+ * of 8. */
 static uint8_t *read_lists(dmg_channel *channel, const dmg_graph_store *store, const uint8_t *entries)
 {
     uint8_t *lists = NULL;

@@ -198,7 +198,8 @@ static void an_entry_has_the_bytes_that_the_figure_shows(void)
     uint8_t entry[32];
     CU_ASSERT_TRUE(
         dmg_index_entry_set_out_of_place(&shape, degree, dmg_address_make(0x0102, 0x030405060708), lengths, entry));
-    /* Length << 2 | bytes - 1: 3 << 2 | 0 = 0x0c; 70 << 2 | 1 = 0x0119; 20000 << 2 | 2 = 0x013882; 2^22 << 2 | 3 = 0x01000003. */
+    /* Length << 2 | bytes - 1: 3 << 2 | 0 = 0x0c; 70 << 2 | 1 = 0x0119; 20000 << 2 | 2 = 0x013882; 2^22 << 2 | 3 =
+     * 0x01000003. */
     const uint8_t expected[32] = {
         (uint8_t)degree,
         (uint8_t)(degree >> 8),

@@ -19,8 +19,8 @@ typedef struct dmg_test {
     }
 
 /**
- * Add a suite. `tests` ends with {NULL, NULL}. For a suite that runs once a backend, call it once each with another name
- * and a set-up that picks the backend. Returns 0, or 1 when CUnit refused.
+ * Add a suite. `tests` ends with {NULL, NULL}. For a suite that runs once a backend, call it once each with another
+ * name and a set-up that picks the backend. Returns 0, or 1 when CUnit refused.
  */
 int dmg_suite_add(const char *name, int (*set_up)(void), int (*tear_down)(void), const dmg_test *tests);
 

@@ -1,6 +1,6 @@
 /*
- * What transport.h promises when processes are killed, stopped, or send nonsense. Every wait here is bounded by a peer timeout that
- * the code under test keeps; nothing is asserted about how long it took.
+ * What transport.h promises when processes are killed, stopped, or send nonsense. Every wait here is bounded by a peer
+ * timeout that the code under test keeps; nothing is asserted about how long it took.
  */
 #include "transport_processes.h"
 
@@ -303,7 +303,8 @@ void garbage_on_the_socket_is_survived(void)
     test_pool_stop(&pool);
 }
 
-/* One channel of cxl_shm made by hand, whose control area gets nonsense of one kind; returns false when there is no such kind. */
+/* One channel of cxl_shm made by hand, whose control area gets nonsense of one kind; returns false when there is no
+ * such kind. */
 static bool lie(dmg_shm_control *control, int kind)
 {
     uint32_t position = 0;

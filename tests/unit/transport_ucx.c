@@ -1,6 +1,6 @@
 /*
- * What only the UCX backend has to withstand: strangers on its ports, clients that do not speak its language, and deaths with
- * operations by message in flight. Memory nodes are processes of their own, so that a crash is seen as one.
+ * What only the UCX backend has to withstand: strangers on its ports, clients that do not speak its language, and
+ * deaths with operations by message in flight. Memory nodes are processes of their own, so that a crash is seen as one.
  */
 #include "core/base/clock.h"
 #include "transport_processes.h"

@@ -1,6 +1,6 @@
 /*
- * Updates that leave a compute node: none is lost and none applied twice, whoever updates the same words at the same time, and whichever way
- * they go.
+ * Updates that leave a compute node: none is lost and none applied twice, whoever updates the same words at the same
+ * time, and whichever way they go.
  */
 #include "suite.h"
 

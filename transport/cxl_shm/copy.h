@@ -2,8 +2,8 @@
  * @file copy.h
  * Copies between private memory and the pool, which other processes read and write at the same time.
  *
- * An aligned word of 4 or 8 bytes that is copied alone, or as a part of an aligned run of words, is read or written as a whole: that is
- * what an attribute needs that others update by compare-and-swap meanwhile.
+ * An aligned word of 4 or 8 bytes that is copied alone, or as a part of an aligned run of words, is read or written as
+ * a whole: that is what an attribute needs that others update by compare-and-swap meanwhile.
  */
 #ifndef DMG_TRANSPORT_CXL_SHM_COPY_H
 #define DMG_TRANSPORT_CXL_SHM_COPY_H
@@ -13,8 +13,8 @@
 #include <string.h>
 
 /*
- * Short runs are as fast word by word as by memcpy. Long ones go to memcpy, which moves words whole on every machine that we build for;
- * the language does not promise that, so a build that checks for data races copies all by atomics.
+ * Short runs are as fast word by word as by memcpy. Long ones go to memcpy, which moves words whole on every machine
+ * that we build for; the language does not promise that, so a build that checks for data races copies all by atomics.
  */
 #if defined(__SANITIZE_THREAD__)
 #define DMG_SHM_WORDWISE_BYTES UINT64_MAX

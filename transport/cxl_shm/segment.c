@@ -1,5 +1,6 @@
 /*
- * A memory node's segment: anonymous shared memory, a named file in /dev/shm or hugetlbfs, or a DAX device; its pages, its NUMA node.
+ * A memory node's segment: anonymous shared memory, a named file in /dev/shm or hugetlbfs, or a DAX device; its pages,
+ * its NUMA node.
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"

@@ -1,8 +1,9 @@
 /*
  * The memory-node side: sockets that come and go, and one control area for each channel.
  *
- * Nothing that a client wrote is believed: numbers are read from shared memory once, checked, and a payload is copied before the
- * handler sees it. A channel that holds nonsense is broken, and closed like one whose process died. Nothing here waits for a client.
+ * Nothing that a client wrote is believed: numbers are read from shared memory once, checked, and a payload is copied
+ * before the handler sees it. A channel that holds nonsense is broken, and closed like one whose process died. Nothing
+ * here waits for a client.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"

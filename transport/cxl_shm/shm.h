@@ -1,15 +1,18 @@
 /**
  * @file shm.h
- * What the files of the cxl_shm backend share: the memory that a client and a memory node have in common, and their greeting.
+ * What the files of the cxl_shm backend share: the memory that a client and a memory node have in common, and their
+ * greeting.
  *
- * A memory node listens on a Unix socket. A client connects once to be given the segment, and once a channel. A channel has a *control
- * area* of its own, memory that only this channel and the server map: whatever a client writes into the segment or into its
- * control area, the messages of other channels stay whole. The socket stays open as long as the channel: its end tells either
- * side at once that the other died, at whatever instruction, and it carries the bytes that wake a sleeper.
+ * A memory node listens on a Unix socket. A client connects once to be given the segment, and once a channel. A channel
+ * has a *control area* of its own, memory that only this channel and the server map: whatever a client writes into the
+ * segment or into its control area, the messages of other channels stay whole. The socket stays open as long as the
+ * channel: its end tells either side at once that the other died, at whatever instruction, and it carries the bytes
+ * that wake a sleeper.
  *
- * Messages: a call takes a *slot* of the control area, has its request in it, and gets its answer in it; slots are published in
- * two queues of slot numbers, one in either direction. There are as many entries as slots, so neither can be full, and the
- * server never waits for a client. A sender that dies before it published has sent nothing; all other state is private.
+ * Messages: a call takes a *slot* of the control area, has its request in it, and gets its answer in it; slots are
+ * published in two queues of slot numbers, one in either direction. There are as many entries as slots, so neither can
+ * be full, and the server never waits for a client. A sender that dies before it published has sent nothing; all other
+ * state is private.
  */
 #ifndef DMG_TRANSPORT_CXL_SHM_SHM_H
 #define DMG_TRANSPORT_CXL_SHM_SHM_H
@@ -41,8 +44,9 @@ typedef struct dmg_shm_queue {
 } dmg_shm_queue;
 
 /**
- * A side that is about to sleep sets its flag, then looks at its queue once more; the other side publishes, then looks at the flag. All four
- * are sequentially consistent, so one of the two sees the other, and no wake-up is lost. Who takes the flag away sends the byte.
+ * A side that is about to sleep sets its flag, then looks at its queue once more; the other side publishes, then looks
+ * at the flag. All four are sequentially consistent, so one of the two sees the other, and no wake-up is lost. Who
+ * takes the flag away sends the byte.
  */
 typedef struct dmg_shm_control {
     _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t server_is_asleep;
@@ -59,7 +63,8 @@ static inline void dmg_shm_publish(dmg_shm_queue *queue, uint32_t *position, uin
     atomic_store_explicit(&queue->published, ++*position, memory_order_seq_cst);
 }
 
-/** Wake the other side if it sleeps. The socket's byte may be lost when its buffer is full: then it is readable anyway. */
+/** Wake the other side if it sleeps. The socket's byte may be lost when its buffer is full: then it is readable anyway.
+ */
 static inline void dmg_shm_wake(_Atomic uint32_t *is_asleep, int socket)
 {
     if (atomic_load_explicit(is_asleep, memory_order_seq_cst) && atomic_exchange(is_asleep, 0)) {
@@ -99,15 +104,16 @@ typedef struct dmg_shm_welcome {
 
 /** "cxl_shm:@NAME" or "cxl_shm:/PATH" (or without the backend's name, as in `bind`) to a socket address. */
 dmg_status dmg_shm_parse_address(const char *text, struct sockaddr_un *address, socklen_t *bytes);
-/** Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. `printed` gets the address string. */
+/** Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. `printed` gets the address
+ * string. */
 dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES]);
 /** Whether the process at the other end belongs to this user (or to root). */
 bool dmg_shm_peer_is_ours(int socket);
 /** Send a welcome and, unless it is -1, a descriptor. Does not block. */
 bool dmg_shm_send_welcome(int socket, const dmg_shm_welcome *welcome, int descriptor);
 /**
- * Connect, say hello and wait for the welcome and its descriptor. DMG_ERR_PEER when nobody answers in time; DMG_ERR_PROTOCOL when who
- * answers is not a memory node of ours or refuses us.
+ * Connect, say hello and wait for the welcome and its descriptor. DMG_ERR_PEER when nobody answers in time;
+ * DMG_ERR_PROTOCOL when who answers is not a memory node of ours or refuses us.
  */
 dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64_t timeout_ns, dmg_shm_welcome *welcome,
                          int *socket, int *descriptor);

@@ -1,8 +1,9 @@
 /*
  * The Unix socket between a client and a memory node: names, descriptors, the greeting.
  *
- * Packets (SOCK_SEQPACKET) keep their bounds, so that there is no half of a greeting. The default name is abstract: it is not in the
- * file system, and is gone with the process, whatever ends it. Only the same user and root pass; the token does the rest.
+ * Packets (SOCK_SEQPACKET) keep their bounds, so that there is no half of a greeting. The default name is abstract: it
+ * is not in the file system, and is gone with the process, whatever ends it. Only the same user and root pass; the
+ * token does the rest.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"

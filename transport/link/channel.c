@@ -1,15 +1,17 @@
 /*
  * A channel with the link model in it: a backend around the channel's own.
  *
- * A post goes to the inner backend at once, so that data is copied while the link's time runs, but the caller's completion waits in a queue, one a
- * node. At the ring, what was posted to a node since the last ring is reserved on the link's clocks in one step a resource, and each
- * operation gets the time at which it is due. Polling ends the operations that the inner backend has finished and that are due, in order.
+ * A post goes to the inner backend at once, so that data is copied while the link's time runs, but the caller's
+ * completion waits in a queue, one a node. At the ring, what was posted to a node since the last ring is reserved on
+ * the link's clocks in one step a resource, and each operation gets the time at which it is due. Polling ends the
+ * operations that the inner backend has finished and that are due, in order.
  *
- * A batch counts as handed over when its first operation was posted, less what the program did in between, and as early as the last poll when
- * it follows that closely: the loop around a poll is the program's, not the link's, and would otherwise make every link look slower.
+ * A batch counts as handed over when its first operation was posted, less what the program did in between, and as early
+ * as the last poll when it follows that closely: the loop around a poll is the program's, not the link's, and would
+ * otherwise make every link look slower.
  *
- * When accounting, `ahead` is how far the channel's own clock runs ahead of the machine's. It is moved on to the next due time when a second poll in
- * a row finds nothing: only a thread that waits polls twice.
+ * When accounting, `ahead` is how far the channel's own clock runs ahead of the machine's. It is moved on to the next
+ * due time when a second poll in a row finds nothing: only a thread that waits polls twice.
  */
 #include "core/base/error.h"
 #include "transport/link/channel_state.h"

@@ -1,5 +1,6 @@
 /*
- * The model of a client: the clocks of every node's link, whether to spin or to account, and what the model itself costs.
+ * The model of a client: the clocks of every node's link, whether to spin or to account, and what the model itself
+ * costs.
  */
 #include "core/base/error.h"
 #include "core/base/log.h"

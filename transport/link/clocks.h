@@ -2,12 +2,14 @@
  * @file clocks.h
  * The arithmetic of the link model: time in fixed point, and virtual departure clocks.
  *
- * A *clock* says when a resource of a link is free again (the generic cell rate algorithm with no burst). To reserve a cost is to move it on: from its
- * value when it lies ahead, else from now. A process that dies in between leaves a clock that is right.
+ * A *clock* says when a resource of a link is free again (the generic cell rate algorithm with no burst). To reserve a
+ * cost is to move it on: from its value when it lies ahead, else from now. A process that dies in between leaves a
+ * clock that is right.
  *
  * Time comes in *ticks* (core/base/ticks.h) and, on clocks, in *units* of 1/256
- * tick since the clocks' epoch: at 3 GHz they last for 270 days, and the rounding of a 64-byte transfer at 25 GB/s is below 0.1 per cent. What a
- * byte costs is in units with 32 more bits of fraction, and is multiplied by the bytes of a whole batch, so errors do not add up.
+ * tick since the clocks' epoch: at 3 GHz they last for 270 days, and the rounding of a 64-byte transfer at 25 GB/s is
+ * below 0.1 per cent. What a byte costs is in units with 32 more bits of fraction, and is multiplied by the bytes of a
+ * whole batch, so errors do not add up.
  */
 #ifndef DMG_TRANSPORT_LINK_CLOCKS_H
 #define DMG_TRANSPORT_LINK_CLOCKS_H
@@ -33,8 +35,8 @@ typedef struct dmg_link_clock {
 } dmg_link_clock;
 
 /**
- * Reserve a cost (units). Returns when the reserved time begins: `now` or later. Of reservations that follow each other without a gap,
- * each begins where the one before ended. Thread-safe, also between processes.
+ * Reserve a cost (units). Returns when the reserved time begins: `now` or later. Of reservations that follow each other
+ * without a gap, each begins where the one before ended. Thread-safe, also between processes.
  */
 static inline uint64_t dmg_link_reserve(dmg_link_clock *clock, uint64_t now, uint64_t cost)
 {

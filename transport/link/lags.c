@@ -1,6 +1,7 @@
 /*
- * What the model itself costs: operations over a backend that moves nothing are posted and waited for as a program does, and are seen to have
- * ended a little later than they were due. What is usual of that is subtracted from every latency.
+ * What the model itself costs: operations over a backend that moves nothing are posted and waited for as a program
+ * does, and are seen to have ended a little later than they were due. What is usual of that is subtracted from every
+ * latency.
  */
 #include "core/base/error.h"
 #include "transport/link/model.h"
@@ -39,7 +40,8 @@ static int compare_ticks(const void *a, const void *b)
 static uint64_t excess(uint64_t *samples, uint64_t latency)
 {
     qsort(samples, SAMPLES, sizeof *samples, compare_ticks);
-    /* The first quarter: a busy machine makes the rest of them look worse, and what is subtracted too much makes links too fast. */
+    /* The first quarter: a busy machine makes the rest of them look worse, and what is subtracted too much makes links
+     * too fast. */
     uint64_t usual = samples[SAMPLES / 4];
     return usual > latency ? usual - latency : 0;
 }

@@ -11,7 +11,8 @@
 #include "transport/link/page.h"
 #include "transport/link/timing.h"
 
-/** Own cost of the model, to be subtracted: how much later than it was due a lone operation is seen to have ended. Ticks. */
+/** Own cost of the model, to be subtracted: how much later than it was due a lone operation is seen to have ended.
+ * Ticks. */
 typedef struct dmg_link_lags {
     uint64_t after_poll; /**< posted right after another one ended */
     uint64_t alone;      /**< posted after a pause */
@@ -31,7 +32,8 @@ struct dmg_link {
     dmg_link_page **pages; /**< by node; NULL when accounting */
 };
 
-/** Make the model of a client whose backend is connected and whose monitor runs. Says in the capabilities what was chosen. */
+/** Make the model of a client whose backend is connected and whose monitor runs. Says in the capabilities what was
+ * chosen. */
 dmg_status dmg_link_create(dmg_client *client, const dmg_link_settings *settings, dmg_link **link);
 /** NULL is allowed. */
 void dmg_link_destroy(dmg_link *link);
@@ -45,7 +47,8 @@ void dmg_link_touch_wait(dmg_channel *channel);
 /**
  * Spin until the first operation that only the model holds back is due, at most a few microseconds.
  *
- * @return 0, when accounting at once; when it is due later than that, in how many nanoseconds; UINT64_MAX at once when there is none
+ * @return 0, when accounting at once; when it is due later than that, in how many nanoseconds; UINT64_MAX at once when
+ * there is none
  */
 uint64_t dmg_link_spin(const dmg_channel *channel);
 

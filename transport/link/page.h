@@ -2,8 +2,9 @@
  * @file page.h
  * The clocks of one memory node's link, in memory that all its clients map.
  *
- * The memory node makes an anonymous memory file when a client first asks, and answers with where the kernel shows it: /proc/PID/fd/N. It has no
- * name, so nothing is left when processes are killed, and it lives as long as the memory node or a client does.
+ * The memory node makes an anonymous memory file when a client first asks, and answers with where the kernel shows it:
+ * /proc/PID/fd/N. It has no name, so nothing is left when processes are killed, and it lives as long as the memory node
+ * or a client does.
  */
 #ifndef DMG_TRANSPORT_LINK_PAGE_H
 #define DMG_TRANSPORT_LINK_PAGE_H

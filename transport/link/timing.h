@@ -52,8 +52,9 @@ dmg_link_starts dmg_link_reserve_batch(dmg_link_way *way, const dmg_link_costs *
                                        uint64_t start);
 
 /**
- * When an operation of the batch departs, in ticks: `before` was served before it, `with` is that and the operation itself. It need not wait for
- * its own turn at the limits of rates (a lone operation takes just the latency), but for its bytes to be on the link.
+ * When an operation of the batch departs, in ticks: `before` was served before it, `with` is that and the operation
+ * itself. It need not wait for its own turn at the limits of rates (a lone operation takes just the latency), but for
+ * its bytes to be on the link.
  */
 uint64_t dmg_link_departure(const dmg_link_way *way, const dmg_link_costs *costs, const dmg_link_starts *starts,
                             const dmg_link_demand *before, const dmg_link_demand *with);

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/** Frames to one client that UCX could not send yet. Twice what the client's window allows: beyond, it has left the rules. */
+/** Frames to one client that UCX could not send yet. Twice what the client's window allows: beyond, it has left the
+ * rules. */
 #define FRAMES_MAX_PER_CONNECTION 64
 
 static void on_frame_sent(void *request, ucs_status_t status, void *argument)

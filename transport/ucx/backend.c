@@ -2,13 +2,15 @@
  * @file backend.c
  * The UCX backend: memory nodes over InfiniBand, RoCE, TCP and shared memory.
  *
- * Two kinds of traffic go separate ways. Messages are UCP active messages over tcp or the network card; never over UCX's
- * shared-memory rings, which a killed sender can wedge. Data are one-sided operations where UCX has real lanes for them: on one
- * machine the caller's CPU copies from and to shared memory that UCX allocated; on InfiniBand and RoCE the card does. Elsewhere, UCX
- * would imitate them in the memory node without any check; there we do them ourselves, by message, with checks, several operations
- * a message. Atomics have one executor: the caller's CPU when all nodes are shared memory, else the memory node.
+ * Two kinds of traffic go separate ways. Messages are UCP active messages over tcp or the network card; never over
+ * UCX's shared-memory rings, which a killed sender can wedge. Data are one-sided operations where UCX has real lanes
+ * for them: on one machine the caller's CPU copies from and to shared memory that UCX allocated; on InfiniBand and RoCE
+ * the card does. Elsewhere, UCX would imitate them in the memory node without any check; there we do them ourselves, by
+ * message, with checks, several operations a message. Atomics have one executor: the caller's CPU when all nodes are
+ * shared memory, else the memory node.
  *
- * Errors of an endpoint come from UCX's error handling by peer; a peer that only stops is found by the leases of the layer above.
+ * Errors of an endpoint come from UCX's error handling by peer; a peer that only stops is found by the leases of the
+ * layer above.
  */
 #include "transport/ucx/client.h"
 

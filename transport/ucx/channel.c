@@ -2,13 +2,14 @@
  * @file channel.c
  * A channel's operations.
  *
- * Where the node has a one-sided lane in shared memory, a read or write is done by the time its post returns. On a network card it ends
- * when UCX says so; a write ends only after a flush that was asked for later than it, since a put that is complete here may
- * not have arrived there.
+ * Where the node has a one-sided lane in shared memory, a read or write is done by the time its post returns. On a
+ * network card it ends when UCX says so; a write ends only after a flush that was asked for later than it, since a put
+ * that is complete here may not have arrived there.
  *
- * Everything else goes by message: an operation waits in its node's queue until the window has room, is put into the frame that is being
- * filled, in pieces when it is long, and ends when all its pieces are answered. A frame leaves when it is full, or at the
- * next ring. An answer names its operation by place, generation and piece; one that names none of ours breaks the link.
+ * Everything else goes by message: an operation waits in its node's queue until the window has room, is put into the
+ * frame that is being filled, in pieces when it is long, and ends when all its pieces are answered. A frame leaves when
+ * it is full, or at the next ring. An answer names its operation by place, generation and piece; one that names none of
+ * ours breaks the link.
  */
 #include "core/base/clock.h"
 #include "transport/ucx/client.h"
@@ -89,7 +90,8 @@ void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status)
     }
 }
 
-/** Take a free place. When there is none, make progress until there is: a dead node gives back its places within the peer timeout. */
+/** Take a free place. When there is none, make progress until there is: a dead node gives back its places within the
+ * peer timeout. */
 static dmg_ucx_operation *take_operation(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node,
                                          dmg_completion *completion)
 {
@@ -344,7 +346,8 @@ static uint64_t remote_address(const dmg_ucx_channel *channel, uint16_t node, ui
     return channel->client->facts[node].base + offset;
 }
 
-/** End an operation in shared memory: it is done when UCX returns, and when it is not, in a moment that needs no peer. */
+/** End an operation in shared memory: it is done when UCX returns, and when it is not, in a moment that needs no peer.
+ */
 static void end_in_shared_memory(dmg_ucx_channel *channel, void *request, dmg_completion *completion, uint16_t node)
 {
     ucs_status_t status = UCS_PTR_STATUS(request);

@@ -2,8 +2,9 @@
  * @file client.c
  * The compute node's end: opening and closing of clients and channels.
  *
- * A channel connects to every server's listener and says hello; the welcome tells what the server offers. The client's first hello
- * decides, for all its channels, what carries the data. Then each channel opens its one-sided lanes by what the welcome told.
+ * A channel connects to every server's listener and says hello; the welcome tells what the server offers. The client's
+ * first hello decides, for all its channels, what carries the data. Then each channel opens its one-sided lanes by what
+ * the welcome told.
  */
 #include "transport/ucx/client.h"
 #include "core/base/clock.h"

@@ -35,7 +35,8 @@ typedef struct dmg_ucx_client {
     dmg_ucx_data data;          /**< SHARED_MEMORY, NIC, or MESSAGE */
     bool has_one_sided_atomics; /**< on every node: executors are never mixed */
     dmg_ucx_facts *facts;
-    /** The channel that client_open said hello with: the first channel that is opened, so that the client never has none. */
+    /** The channel that client_open said hello with: the first channel that is opened, so that the client never has
+     * none. */
     _Atomic(dmg_ucx_channel *) first_channel;
 } dmg_ucx_client;
 

@@ -2,8 +2,8 @@
  * @file library.c
  * UCX as this backend wants it: its process-wide settings, contexts, workers, and frames to send.
  *
- * Every decision is made through UCX's configuration interface, a context at a time, never through the environment. UCX reads the
- * user's own UCX_ variables first; what the transport string says, and what safety needs, is set on top.
+ * Every decision is made through UCX's configuration interface, a context at a time, never through the environment. UCX
+ * reads the user's own UCX_ variables first; what the transport string says, and what safety needs, is set on top.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -20,7 +20,8 @@
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
 
-/** UCX prints to stdout by itself; a library must not. Its warnings mostly tell of dead peers, which we report in our own words. */
+/** UCX prints to stdout by itself; a library must not. Its warnings mostly tell of dead peers, which we report in our
+ * own words. */
 static ucs_log_func_rc_t forward_log(const char *file, unsigned line, const char *function, ucs_log_level_t level,
                                      const ucs_log_component_config_t *component, const char *format, va_list arguments)
 {

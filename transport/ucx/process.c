@@ -1,9 +1,9 @@
 /*
  * What UCX does to whole processes: it takes over their crashes, and leaves files behind where they were killed.
  *
- * UCX makes a file in /dev/shm, allocates its pages, and only then removes its name. A process that is killed in between leaves the file, with
- * its pages, forever. While the maker lives it holds the file open; a write lease, which the kernel grants only on a file that nobody else
- * has open or mapped, tells the two apart.
+ * UCX makes a file in /dev/shm, allocates its pages, and only then removes its name. A process that is killed in
+ * between leaves the file, with its pages, forever. While the maker lives it holds the file open; a write lease, which
+ * the kernel grants only on a file that nobody else has open or mapped, tells the two apart.
  */
 #include "core/base/log.h"
 #include "transport/transport.h"

@@ -2,8 +2,8 @@
  * @file segment.c
  * A memory node's segment.
  *
- * UCX gives one-sided keys only to memory that it allocated itself. It allocates at page boundaries, so the segment is cut from
- * a somewhat larger piece to lie at a multiple of 2 MiB. Shared memory comes zeroed from the kernel.
+ * UCX gives one-sided keys only to memory that it allocated itself. It allocates at page boundaries, so the segment is
+ * cut from a somewhat larger piece to lie at a multiple of 2 MiB. Shared memory comes zeroed from the kernel.
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"

@@ -251,8 +251,9 @@ static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings
     if (status == DMG_OK) {
         status = dmg_ucx_worker(server->message_context, &server->worker);
     }
-    /* UCX 1.13 looks handlers up in a table that ends with the largest id that has one; it neither checks a message's id against its
-       end nor clears what lies between. Without handlers for all, one message of a stranger kills the memory node. */
+    /* UCX 1.13 looks handlers up in a table that ends with the largest id that has one; it neither checks a message's
+       id against its end nor clears what lies between. Without handlers for all, one message of a stranger kills the
+       memory node. */
     for (uint32_t id = UINT16_MAX + 1; status == DMG_OK && id > 0; id--) {
         status = set_handler(server, id - 1, dmg_ucx_on_unknown_message);
     }

@@ -2,9 +2,10 @@
  * @file server.h
  * The memory node's end, shared by server.c (creation and the serving loop), connections.c, answers.c and requests.c.
  *
- * Whatever a client sends is checked. What it may ask but cannot have (an offset beyond the segment) is answered with an error; what no
- * client of ours would send breaks its connection, and only that. UCX's error callback does no more than set a flag: endpoints
- * are closed from dmg_ucx_server_progress, by force, and a connection is freed when UCX holds nothing of it any more.
+ * Whatever a client sends is checked. What it may ask but cannot have (an offset beyond the segment) is answered with
+ * an error; what no client of ours would send breaks its connection, and only that. UCX's error callback does no more
+ * than set a flag: endpoints are closed from dmg_ucx_server_progress, by force, and a connection is freed when UCX
+ * holds nothing of it any more.
  */
 #ifndef DMG_TRANSPORT_UCX_SERVER_H
 #define DMG_TRANSPORT_UCX_SERVER_H

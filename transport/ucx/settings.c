@@ -33,7 +33,8 @@ static const char *const shared_memory_transports[] = {"posix",    "sysv", "shm"
 static const char *const one_sided_network_transports[] = {"rc", "rc_v", "rc_x",    "rc_verbs", "rc_mlx5",
                                                            "dc", "dc_x", "dc_mlx5", NULL};
 
-/** Call `check` with each word of a list; lists in a transport string are joined by '+', since ',' parts its parameters. */
+/** Call `check` with each word of a list; lists in a transport string are joined by '+', since ',' parts its
+ * parameters. */
 static dmg_status for_each_word(const char *list, dmg_status (*check)(const char *word))
 {
     char copy[96];

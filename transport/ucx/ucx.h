@@ -1,7 +1,7 @@
 /**
  * @file ucx.h
- * What the files of the UCX backend share: settings, contexts, frames, the segment (notes on UCX's behaviour stand where they
- * matter). The backend as a whole is described in backend.c.
+ * What the files of the UCX backend share: settings, contexts, frames, the segment (notes on UCX's behaviour stand
+ * where they matter). The backend as a whole is described in backend.c.
  */
 #ifndef DMG_TRANSPORT_UCX_UCX_H
 #define DMG_TRANSPORT_UCX_UCX_H
@@ -96,7 +96,8 @@ typedef struct dmg_ucx_segment {
     uint64_t mapping_bytes;
 } dmg_ucx_segment;
 
-/** Memory that UCX allocates so that it has one-sided lanes (context not NULL), or private memory for service by message. */
+/** Memory that UCX allocates so that it has one-sided lanes (context not NULL), or private memory for service by
+ * message. */
 dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_context_h context, const char *transports,
                                   dmg_ucx_segment *segment);
 void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);

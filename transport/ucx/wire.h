@@ -2,10 +2,10 @@
  * @file wire.h
  * What the UCX backend's two ends say to each other in UCP active messages.
  *
- * A client connects through the server's listener and says HELLO; the server answers WELCOME. Then the client sends frames of
- * requests (messages to handlers, and reads, writes, cas and faa where no one-sided lane exists), several a frame, and the
- * server sends frames of answers. GOODBYE and FAREWELL end an orderly connection. Both ends have the same byte order; the
- * magic number tells when they have not.
+ * A client connects through the server's listener and says HELLO; the server answers WELCOME. Then the client sends
+ * frames of requests (messages to handlers, and reads, writes, cas and faa where no one-sided lane exists), several a
+ * frame, and the server sends frames of answers. GOODBYE and FAREWELL end an orderly connection. Both ends have the
+ * same byte order; the magic number tells when they have not.
  *
  * Every frame fits one eager active message. Records in a frame stand at multiples of 8 bytes.
  */
@@ -38,15 +38,16 @@ typedef struct dmg_ucx_header {
 } dmg_ucx_header;
 
 /**
- * Largest payload of a frame. With the headers of UCP and of the tcp transport it stays below the transport's segment size that
- * library.c sets, so that UCX neither splits nor reassembles it.
+ * Largest payload of a frame. With the headers of UCP and of the tcp transport it stays below the transport's segment
+ * size that library.c sets, so that UCX neither splits nor reassembles it.
  */
 #define DMG_UCX_FRAME_BYTES 32256
-/** Bytes of a read or write that one record carries; longer ones are split. A multiple of 4 KiB, so that pages stay whole. */
+/** Bytes of a read or write that one record carries; longer ones are split. A multiple of 4 KiB, so that pages stay
+ * whole. */
 #define DMG_UCX_PIECE_BYTES 28672
 /**
- * What a client has in flight to one server, requests and their answers added up: the bound on what either end buffers. It is
- * a few times the product of a fast link's bandwidth and its round trip.
+ * What a client has in flight to one server, requests and their answers added up: the bound on what either end buffers.
+ * It is a few times the product of a fast link's bandwidth and its round trip.
  */
 #define DMG_UCX_WINDOW_BYTES (512 * 1024)
 /** Frames of a connection that are handed to UCX and not yet sent; beyond that, records gather in fuller frames. */
