@@ -704,6 +704,7 @@ static const dmg_test tests[] = {
     DMG_TEST(killed_clients_leave_the_memory_node_serving),
     DMG_TEST(stopped_client_loses_its_lease_once),
     DMG_TEST(client_that_closes_is_reported_once),
+    DMG_TEST(memory_node_that_dies_during_the_greeting_counts_as_dead),
     DMG_TEST(garbage_on_the_socket_is_survived),
     DMG_TEST(nonsense_in_a_control_area_breaks_its_channel_alone),
     DMG_TEST(memory_node_stops_when_told_to),

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -301,6 +302,46 @@ void garbage_on_the_socket_is_survived(void)
     CU_ASSERT_EQUAL(report.closed + report.died, 0);
     close(silent);
     test_pool_stop(&pool);
+}
+
+/* ---- greetings that nobody answers ---- */
+
+/* Accept one connection, take the greeting, and hang up without a word, as a process does that is killed. */
+static void *hang_up_once(void *argument)
+{
+    char greeting[GARBAGE_BYTES];
+    int accepted = accept(*(int *)argument, NULL, NULL);
+    if (accepted >= 0) {
+        (void)!recv(accepted, greeting, sizeof greeting, 0);
+        close(accepted);
+    }
+    return NULL;
+}
+
+void memory_node_that_dies_during_the_greeting_counts_as_dead(void)
+{
+    if (strcmp(test_transport, "cxl_shm") != 0) {
+        return; /* UCX's own handshake comes before ours */
+    }
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    char address[DMG_ADDRESS_STRING_BYTES];
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "dmgraph-test-%d", (int)getpid());
+    snprintf(address, sizeof address, "cxl_shm:@%s", name.sun_path + 1);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    CU_ASSERT_EQUAL_FATAL(bind(listener, (struct sockaddr *)&name, bytes), 0);
+    CU_ASSERT_EQUAL_FATAL(listen(listener, 1), 0);
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, hang_up_once, &listener), 0);
+    const char *addresses[] = {address};
+    const dmg_client_options options = {
+        .transport = "cxl_shm", .addresses = addresses, .address_count = 1, .peer_timeout_ns = PATIENT_NS};
+    dmg_client *client;
+    CU_ASSERT_EQUAL(dmg_client_open(&options, &client), DMG_ERR_PEER);
+    CU_ASSERT_PTR_NULL(client);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "died"));
+    pthread_join(thread, NULL);
+    close(listener);
 }
 
 /* One channel of cxl_shm made by hand, whose control area gets nonsense of one kind; returns false when there is no

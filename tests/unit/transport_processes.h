@@ -100,6 +100,7 @@ void node_declared_dead_ends_its_calls(void);
 void killed_clients_leave_the_memory_node_serving(void);
 void stopped_client_loses_its_lease_once(void);
 void client_that_closes_is_reported_once(void);
+void memory_node_that_dies_during_the_greeting_counts_as_dead(void);
 void garbage_on_the_socket_is_survived(void);
 void nonsense_in_a_control_area_breaks_its_channel_alone(void);
 void memory_node_stops_when_told_to(void);

@@ -178,8 +178,14 @@ static dmg_status await_welcome(const char *name, int socket, uint64_t deadline_
             break;
         }
     }
+    /* Who refuses says so first: a connection that closes without a word is one whose other end has died. */
+    char first;
+    ssize_t there = recv(socket, &first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (there == 0 || (there < 0 && errno == ECONNRESET)) {
+        return dmg_error(DMG_ERR_PEER, "%s died: its connection closed", name);
+    }
     if (!receive_welcome(socket, welcome, descriptor)) {
-        return dmg_error(DMG_ERR_PROTOCOL, "%s hung up, or is not a memory node of this version of dmgraph", name);
+        return dmg_error(DMG_ERR_PROTOCOL, "%s is not a memory node of this version of dmgraph", name);
     }
     if (welcome->status != DMG_OK) {
         dmg_status status = welcome->status < DMG_STATUS_COUNT ? (dmg_status)welcome->status : DMG_ERR_PROTOCOL;
