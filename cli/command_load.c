@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /** As many lengths fit into an index entry for most lists, so that they cost next to nothing (docs/pools.md). */
 #define PARTITIONS_DEFAULT 16
@@ -181,19 +180,6 @@ static void report(const dmg_run *run)
     }
 }
 
-static _Noreturn void give_up(dmg_run *run, dmg_status status)
-{
-    dmg_progress_bar_clear(run->bar);
-    int number = run->launcher ? dmg_launcher_signal(run->launcher) : 0;
-    int code = dmg_exit_with_error(status);
-    fflush(NULL);
-    if (run->launcher) {
-        dmg_launcher_stop(run->launcher);
-        dmg_transport_sweep(run->started_s);
-    }
-    _exit(number ? DMG_EXIT_SIGNAL + number : code);
-}
-
 static void clean_up(dmg_run *run)
 {
     /* The graph is there, whatever becomes of the nodes that loaded it. */
@@ -241,7 +227,7 @@ static int run_load(dmg_settings *settings)
         status = go(run);
     }
     if (status != DMG_OK) {
-        give_up(run, status);
+        dmg_run_give_up(run, status);
     }
     report(run);
     clean_up(run);

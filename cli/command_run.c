@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* ---- settings ---- */
 
@@ -265,22 +264,6 @@ static void report(const dmg_run *run)
     }
 }
 
-/** After a failure: say why, leave nothing, end. */
-static _Noreturn void give_up(dmg_run *run, dmg_status status)
-{
-    dmg_progress_bar_clear(run->bar);
-    int number = run->launcher ? dmg_launcher_signal(run->launcher) : 0;
-    /* Said first: stopping the nodes may take a moment. */
-    int code = dmg_exit_with_error(status);
-    fflush(NULL);
-    if (run->launcher) {
-        dmg_launcher_stop(run->launcher);
-        dmg_transport_sweep(run->started_s);
-    }
-    dmg_output_file_discard(run->output);
-    _exit(number ? DMG_EXIT_SIGNAL + number : code);
-}
-
 static void clean_up(dmg_run *run)
 {
     dmg_launcher_destroy(run->launcher);
@@ -335,7 +318,7 @@ static int run_run(dmg_settings *settings)
         status = go(run);
     }
     if (status != DMG_OK) {
-        give_up(run, status);
+        dmg_run_give_up(run, status);
     }
     dmg_progress_bar_clear(run->bar);
     report(run);

@@ -41,9 +41,6 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report);
 json_t *dmg_iteration_json(const dmg_iteration *iteration);
 dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration);
 
-/** sum - part, field by field; what is not in `sum` counts as 0. */
-void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part);
-
 /** "load_store coherent", and so on; "-" for none. */
 void dmg_capabilities_text(uint32_t flags, char *text, size_t capacity);
 json_t *dmg_capabilities_json(uint32_t flags);

@@ -145,4 +145,7 @@ static inline double dmg_run_modelled_seconds(const dmg_run_totals *totals)
     return seconds > totals->busy_seconds ? seconds : totals->busy_seconds;
 }
 
+/** After a failure, of a run or a load: say why, leave nothing, end the program. */
+_Noreturn void dmg_run_give_up(dmg_run *run, dmg_status status);
+
 #endif

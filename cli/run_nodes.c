@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include "cli/control.h"
+#include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/text.h"
 #include "cli/token.h"
@@ -8,8 +9,10 @@
 #include "core/base/error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -391,4 +394,19 @@ dmg_run_totals dmg_run_total(const dmg_run *run)
     totals.busy_seconds = run->has_link ? busy_seconds(run, &totals.run) : 0;
     totals.wait_seconds = (double)wait_ns / 1e9 / run->cn_count / run->threads;
     return totals;
+}
+
+_Noreturn void dmg_run_give_up(dmg_run *run, dmg_status status)
+{
+    dmg_progress_bar_clear(run->bar);
+    int number = run->launcher ? dmg_launcher_signal(run->launcher) : 0;
+    /* Said first: stopping the nodes may take a moment. */
+    int code = dmg_exit_with_error(status);
+    fflush(NULL);
+    if (run->launcher) {
+        dmg_launcher_stop(run->launcher);
+        dmg_transport_sweep(run->started_s);
+    }
+    dmg_output_file_discard(run->output);
+    _exit(number ? DMG_EXIT_SIGNAL + number : code);
 }

@@ -16,6 +16,27 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     sum->modelled_ns += more->modelled_ns;
 }
 
+static uint64_t difference(uint64_t sum, uint64_t part)
+{
+    return sum > part ? sum - part : 0;
+}
+
+void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
+{
+    for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
+        sum->operations[kind] = difference(sum->operations[kind], part->operations[kind]);
+        sum->bytes[kind] = difference(sum->bytes[kind], part->bytes[kind]);
+    }
+    for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+        sum->sizes[bucket] = difference(sum->sizes[bucket], part->sizes[bucket]);
+    }
+    sum->rings = difference(sum->rings, part->rings);
+    sum->in_place_spans = difference(sum->in_place_spans, part->in_place_spans);
+    sum->in_place_bytes = difference(sum->in_place_bytes, part->in_place_bytes);
+    sum->wait_ns = difference(sum->wait_ns, part->wait_ns);
+    sum->modelled_ns = difference(sum->modelled_ns, part->modelled_ns);
+}
+
 const char *dmg_operation_kind_name(dmg_operation_kind kind)
 {
     static const char *const names[DMG_OPERATION_KINDS] = {"read", "write", "cas", "faa", "message"};

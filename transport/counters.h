@@ -49,6 +49,8 @@ static inline void dmg_counters_count(dmg_counters *counters, dmg_operation_kind
 
 /** sum += more. */
 void dmg_counters_add(dmg_counters *sum, const dmg_counters *more);
+/** sum -= part, each count at least 0. */
+void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part);
 /** "read", "write", "cas", "faa", "message". */
 const char *dmg_operation_kind_name(dmg_operation_kind kind);
 

@@ -306,16 +306,6 @@ void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dm
     dmg_engine_counters(engine, &clock->counters);
 }
 
-/* later -= earlier; all fields of the struct are 64-bit counts. */
-static void subtract_counters(dmg_counters *later, const dmg_counters *earlier)
-{
-    uint64_t *to = (uint64_t *)later;
-    const uint64_t *from = (const uint64_t *)earlier;
-    for (size_t i = 0; i < sizeof *later / sizeof *to; i++) {
-        to[i] -= from[i];
-    }
-}
-
 dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_clock *clock, dmg_iteration row)
 {
     engine->iteration_count++;
@@ -335,7 +325,7 @@ dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_cloc
     row.barrier_ns = engine->barrier_ns - clock->barrier_ns;
     row.updates_remote = count_remote_updates(engine) - clock->remote_updates;
     dmg_engine_counters(engine, &row.counters);
-    subtract_counters(&row.counters, &clock->counters);
+    dmg_counters_subtract(&row.counters, &clock->counters);
     engine->iterations[engine->iterations_kept++] = row;
     return DMG_OK;
 }
