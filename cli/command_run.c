@@ -6,6 +6,7 @@
  * begun, and ends the process: a step may still be running in its thread, so nothing is freed then.
  */
 #include "cli/command.h"
+#include "cli/engine_options.h"
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/run.h"
@@ -276,19 +277,15 @@ static void clean_up(dmg_run *run)
     free(run);
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_POOL,        DMG_OPTION_TRANSPORT,      DMG_OPTION_MNS,
-                                        DMG_OPTION_CNS,         DMG_OPTION_THREADS,        DMG_OPTION_CACHE,
-                                        DMG_OPTION_MEMORY,      DMG_OPTION_SOURCE,         DMG_OPTION_ITERATIONS,
-                                        DMG_OPTION_TOLERANCE,   DMG_OPTION_DAMPING,        DMG_OPTION_DIRECTED,
-                                        DMG_OPTION_UNDIRECTED,  DMG_OPTION_UNWEIGHTED,     DMG_OPTION_DEDUP,
-                                        DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_DIRECTION,
-                                        DMG_OPTION_DENSITY,     DMG_OPTION_UPDATES,        DMG_OPTION_REFERENCE_EDGES,
-                                        DMG_OPTION_PRECISION,   DMG_OPTION_PARTITIONS,     DMG_OPTION_TASKS,
-                                        DMG_OPTION_PIN_THREADS, DMG_OPTION_PEER_TIMEOUT,   DMG_OPTION_NUMA_NODE,
-                                        DMG_OPTION_PAGE_SIZE,   DMG_LINK_OPTIONS,          DMG_OPTION_PREFAULT,
-                                        DMG_OPTION_OUTPUT,      DMG_OPTION_VERIFY,         DMG_OPTION_TABLE,
-                                        DMG_OPTION_JSON,        DMG_OPTION_QUIET,          DMG_OPTION_NO_PROGRESS,
-                                        DMG_OPTION_LOG_LEVEL,   DMG_OPTION_HELP,           DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {
+    DMG_OPTION_POOL,           DMG_OPTION_TRANSPORT,  DMG_OPTION_MNS,          DMG_OPTION_CNS,
+    DMG_OPTION_THREADS,        DMG_ENGINE_OPTIONS,    DMG_OPTION_MEMORY,       DMG_OPTION_SOURCE,
+    DMG_OPTION_ITERATIONS,     DMG_OPTION_TOLERANCE,  DMG_OPTION_DAMPING,      DMG_OPTION_DIRECTED,
+    DMG_OPTION_UNDIRECTED,     DMG_OPTION_UNWEIGHTED, DMG_OPTION_DEDUP,        DMG_OPTION_NO_LOOPS,
+    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_PARTITIONS, DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,
+    DMG_OPTION_PAGE_SIZE,      DMG_LINK_OPTIONS,      DMG_OPTION_PREFAULT,     DMG_OPTION_OUTPUT,
+    DMG_OPTION_VERIFY,         DMG_OPTION_TABLE,      DMG_OPTION_JSON,         DMG_OPTION_QUIET,
+    DMG_OPTION_NO_PROGRESS,    DMG_OPTION_LOG_LEVEL,  DMG_OPTION_HELP,         DMG_OPTION_COUNT};
 
 static int run_run(dmg_settings *settings)
 {

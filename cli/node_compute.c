@@ -9,6 +9,7 @@
 #include "algorithms/algorithm.h"
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/engine_options.h"
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/node_control.h"
@@ -68,24 +69,22 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     const char *token = NULL;
     const char *algorithm = NULL;
     json_t *addresses = NULL;
-    int rank = 0, size = 0, weighted = 0, partitions = 0, with_in = 0, threads = 0, tasks = 0, direction = 0,
-        density = 0, updates = 0, precision = 0, pin = 0;
-    json_int_t reference_edges = 0, peer_timeout_ns = 0, cache_bytes = 0, source = 0, iterations = 0;
+    int rank = 0, size = 0, weighted = 0, partitions = 0, with_in = 0;
+    json_int_t peer_timeout_ns = 0, source = 0, iterations = 0;
     dmg_status status = dmg_control_unpack(
-        setup,
-        "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:i, s:b, s:i, s:I, s:i, s:i, s:i, s:i, s:I, s:i, s:b, s:s, s:I, "
-        "s:I, s:F, s:F}",
-        "rank", &rank, "size", &size, "transport", &plan->transport, "addresses", &addresses, "token", &token,
-        "peer_timeout_ns", &peer_timeout_ns, "graph_name", &plan->graph_name, "weighted", &weighted, "partitions",
-        &partitions, "with_in", &with_in, "threads", &threads, "cache_bytes", &cache_bytes, "tasks", &tasks,
-        "direction", &direction, "density", &density, "updates", &updates, "reference_edges", &reference_edges,
-        "precision", &precision, "pin_threads", &pin, "algorithm", &algorithm, "source", &source, "iterations",
-        &iterations, "tolerance", &plan->options.tolerance, "damping", &plan->options.damping);
+        setup, "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:i, s:b, s:s, s:I, s:I, s:F, s:F}", "rank", &rank, "size",
+        &size, "transport", &plan->transport, "addresses", &addresses, "token", &token, "peer_timeout_ns",
+        &peer_timeout_ns, "graph_name", &plan->graph_name, "weighted", &weighted, "partitions", &partitions, "with_in",
+        &with_in, "algorithm", &algorithm, "source", &source, "iterations", &iterations, "tolerance",
+        &plan->options.tolerance, "damping", &plan->options.damping);
     if (status == DMG_OK) {
         status = dmg_token_read(token, plan->token);
     }
     if (status == DMG_OK) {
         status = dmg_link_settings_from_json(json_object_get(setup, "link"), &plan->has_link, &plan->link);
+    }
+    if (status == DMG_OK) {
+        status = dmg_engine_options_from_json(json_object_get(setup, "engine"), &plan->engine);
     }
     if (status == DMG_OK) {
         status = read_task(setup, plan);
@@ -97,11 +96,7 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     plan->algorithm = dmg_algorithm_find(algorithm);
     if (plan->address_count == 0 || plan->address_count > DMG_MEMORY_NODES_MAX ||
         (!plan->algorithm && plan->task != TASK_LOAD) || size < 1 || rank < 0 || rank >= size || partitions < 1 ||
-        threads < 1 || tasks < 0 || cache_bytes < 0 || peer_timeout_ns <= 0 || direction < DMG_DIRECTION_AUTO ||
-        direction > DMG_DIRECTION_PULL || density < DMG_DENSITY_AUTO || density > DMG_DENSITY_SPARSE ||
-        updates < DMG_UPDATE_AUTO || updates > DMG_UPDATE_BY_VALUE || reference_edges < 0 ||
-        reference_edges >= UINT32_MAX || precision < DMG_PRECISION_AUTO || precision > DMG_PRECISION_DOUBLE ||
-        source < 0 || source > UINT32_MAX || iterations < 0 || iterations > UINT32_MAX) {
+        peer_timeout_ns <= 0 || source < 0 || source > UINT32_MAX || iterations < 0 || iterations > UINT32_MAX) {
         return dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
     for (uint32_t node = 0; node < plan->address_count; node++) {
@@ -116,16 +111,6 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     plan->is_weighted = weighted != 0;
     plan->store =
         (dmg_store_options){.partition_count = (uint32_t)partitions, .with_out = true, .with_in = with_in != 0};
-    plan->engine = (dmg_engine_options){.threads = (uint32_t)threads,
-                                        .cache_bytes = (uint64_t)cache_bytes,
-                                        .tasks_in_flight = (uint32_t)tasks,
-                                        .direction = (dmg_direction)direction,
-                                        .density = (dmg_density)density,
-                                        .updates = (dmg_update_method)updates,
-                                        .reference_edges = reference_edges == 0 ? DMG_REFERENCE_EDGES_NEVER
-                                                                                : (uint32_t)reference_edges,
-                                        .precision = (dmg_precision)precision,
-                                        .pin_threads = pin != 0};
     plan->options.source = (uint32_t)source;
     plan->options.iterations_max = (uint32_t)iterations;
     return DMG_OK;

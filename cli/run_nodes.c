@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include "cli/control.h"
+#include "cli/engine_options.h"
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/text.h"
@@ -252,7 +253,8 @@ dmg_status dmg_run_start_memory_nodes(dmg_run *run)
 
 static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
 {
-    const dmg_settings *settings = run->settings;
+    dmg_engine_options engine = {.threads = run->threads};
+    dmg_engine_options_from_settings(run->settings, &engine);
     json_t *setup = common_setup(run);
     json_t *addresses = json_array();
     for (uint32_t node = 0; node < run->mn_count; node++) {
@@ -267,7 +269,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     json_object_set_new(setup, "task", json_string(!run->algorithm ? "load" : run->pool ? "run" : "load and run"));
     json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));
     json_object_set_new(setup, "with_in", json_boolean(run->with_in));
-    json_object_set_new(setup, "pin_threads", json_boolean(dmg_flag(settings, DMG_OPTION_PIN_THREADS)));
+    json_object_set_new(setup, "engine", dmg_engine_options_json(&engine));
     json_object_set_new(setup, "tolerance", json_real(run->parameters.tolerance));
     json_object_set_new(setup, "damping", json_real(run->parameters.damping));
     const struct {
@@ -275,15 +277,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
         uint64_t value;
     } numbers[] = {{"rank", rank},
                    {"size", run->cn_count},
-                   {"threads", run->threads},
                    {"partitions", run->partitions},
-                   {"cache_bytes", dmg_has(settings, DMG_OPTION_CACHE) ? dmg_number(settings, DMG_OPTION_CACHE) : 0},
-                   {"tasks", dmg_number(settings, DMG_OPTION_TASKS)},
-                   {"direction", dmg_number(settings, DMG_OPTION_DIRECTION)},
-                   {"density", dmg_number(settings, DMG_OPTION_DENSITY)},
-                   {"updates", dmg_number(settings, DMG_OPTION_UPDATES)},
-                   {"reference_edges", dmg_number(settings, DMG_OPTION_REFERENCE_EDGES)},
-                   {"precision", dmg_number(settings, DMG_OPTION_PRECISION)},
                    {"source", run->parameters.source},
                    {"iterations", run->parameters.iterations_max}};
     for (size_t index = 0; index < sizeof numbers / sizeof numbers[0]; index++) {
