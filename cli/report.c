@@ -9,13 +9,29 @@
 
 static uint64_t *counter_field(dmg_counters *counters, size_t index)
 {
-    uint64_t *const fields[] = {&counters->rings, &counters->in_place_spans, &counters->in_place_bytes,
-                                &counters->wait_ns, &counters->modelled_ns};
+    uint64_t *const fields[] = {&counters->rings,      &counters->in_place_spans, &counters->in_place_bytes,
+                                &counters->lost_swaps, &counters->wait_ns,        &counters->modelled_ns};
     return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
 }
 
-static const char *const counter_names[] = {"rings",   "in_place_spans", "in_place_bytes",
-                                            "wait_ns", "modelled_ns",    NULL};
+static const char *const counter_names[] = {
+    "rings", "in_place_spans", "in_place_bytes", "lost_swaps", "wait_ns", "modelled_ns", NULL};
+
+static json_t *sizes_json(const uint64_t sizes[DMG_SIZE_BUCKETS])
+{
+    json_t *list = json_array();
+    for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+        json_array_append_new(list, json_integer(COUNT(sizes[bucket])));
+    }
+    return list;
+}
+
+static void take_sizes(const json_t *list, uint64_t sizes[DMG_SIZE_BUCKETS])
+{
+    for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS && list; bucket++) {
+        sizes[bucket] = (uint64_t)json_integer_value(json_array_get(list, bucket));
+    }
+}
 
 json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
 {
@@ -30,11 +46,8 @@ json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
         json_object_set_new(object, counter_names[index], json_integer(COUNT(*counter_field(&copy, index))));
     }
     if (with_sizes) {
-        json_t *sizes = json_array();
-        for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
-            json_array_append_new(sizes, json_integer(COUNT(counters->sizes[bucket])));
-        }
-        json_object_set_new(object, "sizes", sizes);
+        json_object_set_new(object, "sizes", sizes_json(counters->sizes));
+        json_object_set_new(object, "in_place_sizes", sizes_json(counters->in_place_sizes));
     }
     return object;
 }
@@ -73,10 +86,8 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
     for (size_t index = 0; counter_names[index] && status == DMG_OK; index++) {
         status = take_count(object, counter_names[index], counter_field(counters, index));
     }
-    const json_t *sizes = json_object_get(object, "sizes");
-    for (size_t bucket = 0; bucket < DMG_SIZE_BUCKETS && sizes; bucket++) {
-        counters->sizes[bucket] = (uint64_t)json_integer_value(json_array_get(sizes, bucket));
-    }
+    take_sizes(json_object_get(object, "sizes"), counters->sizes);
+    take_sizes(json_object_get(object, "in_place_sizes"), counters->in_place_sizes);
     return status;
 }
 

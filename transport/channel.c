@@ -207,8 +207,7 @@ void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const voi
 
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    channel->counters.in_place_spans++;
-    channel->counters.in_place_bytes += bytes;
+    dmg_counters_count_in_place(&channel->counters, bytes);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
         dmg_link_touch_wait(channel);
@@ -217,8 +216,7 @@ void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes
 
 void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    channel->counters.in_place_spans++;
-    channel->counters.in_place_bytes += bytes;
+    dmg_counters_count_in_place(&channel->counters, bytes);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
     }
@@ -233,8 +231,7 @@ void dmg_channel_touch_wait(dmg_channel *channel)
 
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    channel->counters.in_place_spans++;
-    channel->counters.in_place_bytes += bytes;
+    dmg_counters_count_in_place(&channel->counters, bytes);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_WRITE, address, bytes);
         dmg_link_touch_wait(channel);
@@ -252,6 +249,11 @@ void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word)
         dmg_link_touch(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
         dmg_link_touch_wait(channel);
     }
+}
+
+void dmg_channel_count_lost_swaps(dmg_channel *channel, uint64_t count)
+{
+    channel->counters.lost_swaps += count;
 }
 
 /* ---- progress ---- */

@@ -8,10 +8,12 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     }
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
         sum->sizes[bucket] += more->sizes[bucket];
+        sum->in_place_sizes[bucket] += more->in_place_sizes[bucket];
     }
     sum->rings += more->rings;
     sum->in_place_spans += more->in_place_spans;
     sum->in_place_bytes += more->in_place_bytes;
+    sum->lost_swaps += more->lost_swaps;
     sum->wait_ns += more->wait_ns;
     sum->modelled_ns += more->modelled_ns;
 }
@@ -29,10 +31,12 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     }
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
         sum->sizes[bucket] = difference(sum->sizes[bucket], part->sizes[bucket]);
+        sum->in_place_sizes[bucket] = difference(sum->in_place_sizes[bucket], part->in_place_sizes[bucket]);
     }
     sum->rings = difference(sum->rings, part->rings);
     sum->in_place_spans = difference(sum->in_place_spans, part->in_place_spans);
     sum->in_place_bytes = difference(sum->in_place_bytes, part->in_place_bytes);
+    sum->lost_swaps = difference(sum->lost_swaps, part->lost_swaps);
     sum->wait_ns = difference(sum->wait_ns, part->wait_ns);
     sum->modelled_ns = difference(sum->modelled_ns, part->modelled_ns);
 }

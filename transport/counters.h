@@ -28,7 +28,10 @@ typedef struct dmg_counters {
     uint64_t rings;                   /**< doorbells: times that posted operations were handed to the link */
     uint64_t in_place_spans;          /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
     uint64_t in_place_bytes;
-    uint64_t wait_ns;     /**< time in dmg_wait, and waiting for an emulated link in place */
+    uint64_t in_place_sizes[DMG_SIZE_BUCKETS]; /**< of those spans */
+    uint64_t
+        lost_swaps;   /**< compare-and-swaps, posted or in place, that another update forestalled, and were repeated */
+    uint64_t wait_ns; /**< time in dmg_wait, and waiting for an emulated link in place */
     uint64_t modelled_ns; /**< time of an emulated link that was accounted for, not spent (link.h) */
 } dmg_counters;
 
@@ -45,6 +48,14 @@ static inline void dmg_counters_count(dmg_counters *counters, dmg_operation_kind
     if (kind == DMG_OPERATION_READ || kind == DMG_OPERATION_WRITE) {
         counters->sizes[dmg_size_bucket(bytes)]++;
     }
+}
+
+/** A span that is used in place. */
+static inline void dmg_counters_count_in_place(dmg_counters *counters, uint64_t bytes)
+{
+    counters->in_place_spans++;
+    counters->in_place_bytes += bytes;
+    counters->in_place_sizes[dmg_size_bucket(bytes)]++;
 }
 
 /** sum += more. */

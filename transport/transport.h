@@ -256,6 +256,8 @@ void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64
 bool dmg_channel_charges_atomics(const dmg_channel *channel);
 /** Take the link's time for an atomic operation on this word by the CPU. Not counted: the caller counts its updates. */
 void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word);
+/** Count compare-and-swaps that lost against another update and are to be repeated: only who swaps knows. */
+void dmg_channel_count_lost_swaps(dmg_channel *channel, uint64_t count);
 
 /* ---- conveniences that wait ---- */
 

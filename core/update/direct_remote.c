@@ -109,6 +109,7 @@ static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t 
             break;
         }
         queue->counters.lost_swaps++;
+        dmg_channel_count_lost_swaps(queue->channel, 1);
     }
     queue->counters.applied++;
     if (queue->target.activation) {
@@ -181,6 +182,7 @@ static uint32_t swap_round(dmg_direct_remote *queue, uint32_t words)
         lost += !word->is_done;
     }
     queue->counters.lost_swaps += lost;
+    dmg_channel_count_lost_swaps(queue->channel, lost);
     return lost;
 }
 

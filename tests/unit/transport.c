@@ -555,6 +555,8 @@ static void counters_are_exact(void)
     CU_ASSERT_EQUAL(counters->rings, 1 + 3 + 1 + 2 + 1);
     CU_ASSERT_EQUAL(counters->in_place_spans, 2);
     CU_ASSERT_EQUAL(counters->in_place_bytes, 506);
+    CU_ASSERT_EQUAL(counters->in_place_sizes[dmg_size_bucket(500)], 1);
+    CU_ASSERT_EQUAL(counters->in_place_sizes[dmg_size_bucket(6)], 1);
     dmg_counters sum = {0};
     dmg_counters_add(&sum, counters);
     dmg_counters_add(&sum, counters);

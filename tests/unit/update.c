@@ -245,6 +245,7 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_READ] - before.operations[DMG_OPERATION_READ], operations);
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_CAS] - before.operations[DMG_OPERATION_CAS], operations);
     CU_ASSERT_EQUAL(dmg_direct_remote_count(queue)->activated, 3);
+    CU_ASSERT_EQUAL(after->lost_swaps - before.lost_swaps, dmg_direct_remote_count(queue)->lost_swaps);
     dmg_direct_remote_destroy(queue);
     dmg_channel_close(channel);
     dmg_budget_destroy(budget);
