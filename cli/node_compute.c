@@ -64,19 +64,33 @@ static dmg_status read_task(json_t *setup, node_plan *plan)
     return status != DMG_OK ? status : dmg_error(DMG_ERR_PROTOCOL, "the setup has a task '%s'", task);
 }
 
+/** The store itself checks them. */
+static dmg_status read_store_options(json_t *setup, dmg_store_options *options)
+{
+    int entry_bytes = 0, partitions = 0, tiny_chunks = 0;
+    dmg_status status = dmg_control_unpack(setup, "{s:i, s:i, s:i}", "index_entry_bytes", &entry_bytes, "partitions",
+                                           &partitions, "tiny_chunks", &tiny_chunks);
+    if (status == DMG_OK && (entry_bytes < 1 || partitions < 1 || tiny_chunks < 1)) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
+    }
+    options->entry_bytes = (uint32_t)entry_bytes;
+    options->partition_count = (uint32_t)partitions;
+    options->tiny_chunks = (uint32_t)tiny_chunks;
+    return status;
+}
+
 static dmg_status read_setup(json_t *setup, node_plan *plan)
 {
     const char *token = NULL;
     const char *algorithm = NULL;
     json_t *addresses = NULL;
-    int rank = 0, size = 0, weighted = 0, partitions = 0, with_in = 0;
+    int rank = 0, size = 0, weighted = 0, with_in = 0;
     json_int_t peer_timeout_ns = 0, source = 0, iterations = 0;
     dmg_status status = dmg_control_unpack(
-        setup, "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:i, s:b, s:s, s:I, s:I, s:F, s:F}", "rank", &rank, "size",
-        &size, "transport", &plan->transport, "addresses", &addresses, "token", &token, "peer_timeout_ns",
-        &peer_timeout_ns, "graph_name", &plan->graph_name, "weighted", &weighted, "partitions", &partitions, "with_in",
-        &with_in, "algorithm", &algorithm, "source", &source, "iterations", &iterations, "tolerance",
-        &plan->options.tolerance, "damping", &plan->options.damping);
+        setup, "{s:i, s:i, s:s, s:o, s:s, s:I, s:s, s:b, s:b, s:s, s:I, s:I, s:F, s:F}", "rank", &rank, "size", &size,
+        "transport", &plan->transport, "addresses", &addresses, "token", &token, "peer_timeout_ns", &peer_timeout_ns,
+        "graph_name", &plan->graph_name, "weighted", &weighted, "with_in", &with_in, "algorithm", &algorithm, "source",
+        &source, "iterations", &iterations, "tolerance", &plan->options.tolerance, "damping", &plan->options.damping);
     if (status == DMG_OK) {
         status = dmg_token_read(token, plan->token);
     }
@@ -87,6 +101,9 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
         status = dmg_engine_options_from_json(json_object_get(setup, "engine"), &plan->engine);
     }
     if (status == DMG_OK) {
+        status = read_store_options(setup, &plan->store);
+    }
+    if (status == DMG_OK) {
         status = read_task(setup, plan);
     }
     if (status != DMG_OK) {
@@ -95,8 +112,8 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     plan->address_count = (uint32_t)json_array_size(addresses);
     plan->algorithm = dmg_algorithm_find(algorithm);
     if (plan->address_count == 0 || plan->address_count > DMG_MEMORY_NODES_MAX ||
-        (!plan->algorithm && plan->task != TASK_LOAD) || size < 1 || rank < 0 || rank >= size || partitions < 1 ||
-        peer_timeout_ns <= 0 || source < 0 || source > UINT32_MAX || iterations < 0 || iterations > UINT32_MAX) {
+        (!plan->algorithm && plan->task != TASK_LOAD) || size < 1 || rank < 0 || rank >= size || peer_timeout_ns <= 0 ||
+        source < 0 || source > UINT32_MAX || iterations < 0 || iterations > UINT32_MAX) {
         return dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
     for (uint32_t node = 0; node < plan->address_count; node++) {
@@ -109,8 +126,8 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     plan->size = (uint32_t)size;
     plan->peer_timeout_ns = (uint64_t)peer_timeout_ns;
     plan->is_weighted = weighted != 0;
-    plan->store =
-        (dmg_store_options){.partition_count = (uint32_t)partitions, .with_out = true, .with_in = with_in != 0};
+    plan->store.with_out = true;
+    plan->store.with_in = with_in != 0;
     plan->options.source = (uint32_t)source;
     plan->options.iterations_max = (uint32_t)iterations;
     return DMG_OK;

@@ -3,6 +3,7 @@
 #include "cli/text.h"
 #include "core/base/checked.h"
 #include "core/base/error.h"
+#include "core/store/tiny_chunk.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,6 +26,10 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                            "A,B,... gives each node its own)"},
     [DMG_OPTION_PARTITIONS] = {"partitions", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 64, 0, 0,
                                "partitions of the graph, so the most compute nodes for it (default: C; in a pool 16)"},
+    [DMG_OPTION_INDEX_ENTRY_BYTES] = {"index-entry-bytes", DMG_TYPE_CHOICE, NULL, "16|32|64|128", "32", 0, 0, 0, 0,
+                                      "of a vertex in the index: as many edges as fit stay in place"},
+    [DMG_OPTION_TINY_CHUNKS] = {"tiny-chunks", DMG_TYPE_NUMBER, "N", NULL, "1024", 1, DMG_TINY_CHUNKS_MAX, 0, 0,
+                                "ranges of vertices that partitions are made of"},
     [DMG_OPTION_TASKS] = {"tasks", DMG_TYPE_NUMBER, "N", NULL, "4", 1, 64, 0, 0,
                           "batches of vertices that a worker keeps in flight"},
     [DMG_OPTION_PIN_THREADS] = {"pin-threads", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,

@@ -24,6 +24,8 @@ typedef enum dmg_option_id {
     DMG_OPTION_CACHE,
     DMG_OPTION_MEMORY,
     DMG_OPTION_PARTITIONS,
+    DMG_OPTION_INDEX_ENTRY_BYTES,
+    DMG_OPTION_TINY_CHUNKS,
     DMG_OPTION_TASKS,
     DMG_OPTION_PIN_THREADS,
     DMG_OPTION_PEER_TIMEOUT,
@@ -173,5 +175,8 @@ static inline void dmg_set_number(dmg_settings *settings, dmg_option_id id, uint
     settings->values[id].number = number;
     settings->values[id].has_value = true;
 }
+
+/** How a graph is stored in the pool, for a list of options. */
+#define DMG_STORE_OPTIONS DMG_OPTION_PARTITIONS, DMG_OPTION_INDEX_ENTRY_BYTES, DMG_OPTION_TINY_CHUNKS
 
 #endif

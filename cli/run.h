@@ -95,6 +95,8 @@ typedef struct dmg_run {
 
 /** The workers of each compute node, from --threads or from this machine's cores. */
 void dmg_run_choose_threads(dmg_run *run);
+/** How the graph is to be stored. */
+dmg_store_options dmg_run_store_options(const dmg_run *run);
 /** The bytes that each memory node offers, from --memory or from what the graph and the run will take. */
 uint64_t dmg_run_segment_bytes(const dmg_run *run);
 /** Hear what the nodes say, from the first one on. */

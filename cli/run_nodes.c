@@ -33,13 +33,22 @@ static uint64_t largest_batch_bytes(const dmg_adjacency *lists, uint64_t vertex_
     return largest;
 }
 
+dmg_store_options dmg_run_store_options(const dmg_run *run)
+{
+    return (dmg_store_options){.entry_bytes = UINT32_C(16) << dmg_number(run->settings, DMG_OPTION_INDEX_ENTRY_BYTES),
+                               .partition_count = run->partitions,
+                               .tiny_chunks = (uint32_t)dmg_number(run->settings, DMG_OPTION_TINY_CHUNKS),
+                               .with_out = true,
+                               .with_in = run->with_in};
+}
+
 uint64_t dmg_run_segment_bytes(const dmg_run *run)
 {
     if (dmg_has(run->settings, DMG_OPTION_MEMORY)) {
         return dmg_number(run->settings, DMG_OPTION_MEMORY);
     }
     const dmg_graph *graph = &run->source.graph;
-    dmg_store_options options = {.partition_count = run->partitions, .with_out = true, .with_in = run->with_in};
+    dmg_store_options options = dmg_run_store_options(run);
     /* Current and next attributes, bitmaps, and what else a run keeps a vertex; then what each worker may ask for, and
      * what the allocator rounds. Generous, but not lavish: untouched memory costs nothing in one backend, and is zeroed
      * at the start in another. */
@@ -255,6 +264,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
 {
     dmg_engine_options engine = {.threads = run->threads};
     dmg_engine_options_from_settings(run->settings, &engine);
+    const dmg_store_options store = dmg_run_store_options(run);
     json_t *setup = common_setup(run);
     json_t *addresses = json_array();
     for (uint32_t node = 0; node < run->mn_count; node++) {
@@ -268,7 +278,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     json_object_set_new(setup, "pool_graph", json_string(run->pool && run->algorithm ? run->path : ""));
     json_object_set_new(setup, "task", json_string(!run->algorithm ? "load" : run->pool ? "run" : "load and run"));
     json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));
-    json_object_set_new(setup, "with_in", json_boolean(run->with_in));
+    json_object_set_new(setup, "with_in", json_boolean(store.with_in));
     json_object_set_new(setup, "engine", dmg_engine_options_json(&engine));
     json_object_set_new(setup, "tolerance", json_real(run->parameters.tolerance));
     json_object_set_new(setup, "damping", json_real(run->parameters.damping));
@@ -277,7 +287,9 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
         uint64_t value;
     } numbers[] = {{"rank", rank},
                    {"size", run->cn_count},
-                   {"partitions", run->partitions},
+                   {"partitions", store.partition_count},
+                   {"index_entry_bytes", store.entry_bytes},
+                   {"tiny_chunks", store.tiny_chunks},
                    {"source", run->parameters.source},
                    {"iterations", run->parameters.iterations_max}};
     for (size_t index = 0; index < sizeof numbers / sizeof numbers[0]; index++) {

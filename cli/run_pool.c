@@ -15,10 +15,20 @@
 
 dmg_status dmg_run_pool_settings(dmg_run *run)
 {
-    static const dmg_option_id fixed[] = {DMG_OPTION_TRANSPORT,     DMG_OPTION_MNS,       DMG_OPTION_MEMORY,
-                                          DMG_OPTION_PARTITIONS,    DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE,
-                                          DMG_OPTION_PREFAULT,      DMG_OPTION_DIRECTED,  DMG_OPTION_UNDIRECTED,
-                                          DMG_OPTION_UNWEIGHTED,    DMG_OPTION_DEDUP,     DMG_OPTION_NO_LOOPS,
+    static const dmg_option_id fixed[] = {DMG_OPTION_TRANSPORT,
+                                          DMG_OPTION_MNS,
+                                          DMG_OPTION_MEMORY,
+                                          DMG_OPTION_PARTITIONS,
+                                          DMG_OPTION_INDEX_ENTRY_BYTES,
+                                          DMG_OPTION_TINY_CHUNKS,
+                                          DMG_OPTION_NUMA_NODE,
+                                          DMG_OPTION_PAGE_SIZE,
+                                          DMG_OPTION_PREFAULT,
+                                          DMG_OPTION_DIRECTED,
+                                          DMG_OPTION_UNDIRECTED,
+                                          DMG_OPTION_UNWEIGHTED,
+                                          DMG_OPTION_DEDUP,
+                                          DMG_OPTION_NO_LOOPS,
                                           DMG_OPTION_OUT_LISTS_ONLY};
     dmg_settings *settings = run->settings;
     const dmg_pool_file *file = &run->pool->file;
@@ -69,6 +79,20 @@ static dmg_status check_fitness(const dmg_run *run)
     return DMG_OK;
 }
 
+/** What the graph was loaded as, for the echo of the settings. */
+static void show_store(dmg_run *run)
+{
+    static const char *const entry_bytes[] = {"16", "32", "64", "128"};
+    const dmg_graph_store *store = &run->entry.store;
+    for (uint32_t index = 0; index < sizeof entry_bytes / sizeof entry_bytes[0]; index++) {
+        if (store->shape.entry_bytes == UINT32_C(16) << index) {
+            dmg_set_number(run->settings, DMG_OPTION_INDEX_ENTRY_BYTES, index);
+            run->settings->values[DMG_OPTION_INDEX_ENTRY_BYTES].text = entry_bytes[index];
+        }
+    }
+    dmg_set_number(run->settings, DMG_OPTION_TINY_CHUNKS, store->tiny_chunk_count);
+}
+
 dmg_status dmg_run_pool_attach(void *context)
 {
     dmg_run *run = context;
@@ -100,6 +124,7 @@ dmg_status dmg_run_pool_attach(void *context)
     }
     run->with_in = run->entry.store.has_in;
     run->partitions = run->entry.store.shape.partition_count;
+    show_store(run);
     return DMG_OK;
 }
 

@@ -1,12 +1,14 @@
 #include "core/store/graph_store.h"
 
 #include "core/base/checked.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/store/edge_list.h"
 #include "core/store/tiny_chunk.h"
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 /** Extents and their shares are multiples of this. */
 #define PAGE_BYTES 4096
@@ -38,8 +40,12 @@ static void resolve(const dmg_graph *graph, const dmg_store_options *options, dm
     };
 }
 
-static dmg_status check_options(const dmg_graph *graph, const dmg_graph_store *store)
+static dmg_status check_options(const dmg_graph *graph, const dmg_store_options *options, const dmg_graph_store *store)
 {
+    if (options->tiny_chunks > DMG_TINY_CHUNKS_MAX) {
+        return dmg_error(DMG_ERR_ARGUMENT, "cannot slice a graph into %u tiny-chunks: expected 1 to %d",
+                         options->tiny_chunks, DMG_TINY_CHUNKS_MAX);
+    }
     if (!entry_bytes_are_legal(store->shape.entry_bytes)) {
         return dmg_error(DMG_ERR_ARGUMENT, "index entries of %u bytes: expected 16, 32, 64 or 128",
                          store->shape.entry_bytes);
@@ -61,27 +67,31 @@ static dmg_status check_options(const dmg_graph *graph, const dmg_graph_store *s
     return DMG_OK;
 }
 
-/** Balance over the arcs of all lists that are stored: they are what the owner of a partition walks. */
-static dmg_status cut_partitions(const dmg_graph *graph, dmg_graph_store *store)
+/**
+ * The metadata, and the partitions from it. They balance the arcs of all lists that are stored: these are what the
+ * owner of a partition walks.
+ */
+static dmg_status cut_partitions(const dmg_graph *graph, const dmg_store_options *options, dmg_graph_store *store,
+                                 dmg_tiny_chunks *chunks)
 {
-    dmg_tiny_chunks chunks;
-    dmg_tiny_chunks more = {0};
+    uint64_t started_ns = dmg_now_ns();
+    uint32_t wanted = options->tiny_chunks ? options->tiny_chunks : DMG_TINY_CHUNKS_DEFAULT;
     const uint64_t *offsets = store->has_out ? graph->out.offsets : graph->in.offsets;
-    dmg_status status = dmg_tiny_chunks_create(graph->vertex_count, offsets, DMG_TINY_CHUNKS_DEFAULT, &chunks);
-    if (status != DMG_OK) {
-        return status;
-    }
-    if (store->has_out && store->has_in) {
-        status = dmg_tiny_chunks_create(graph->vertex_count, graph->in.offsets, DMG_TINY_CHUNKS_DEFAULT, &more);
-        for (uint32_t i = 0; status == DMG_OK && i < chunks.count; i++) {
-            chunks.arcs[i] += more.arcs[i];
+    dmg_status status = dmg_tiny_chunks_create(graph->vertex_count, offsets, wanted, chunks);
+    if (status == DMG_OK && store->has_out && store->has_in) {
+        dmg_tiny_chunks more = {0};
+        status = dmg_tiny_chunks_create(graph->vertex_count, graph->in.offsets, wanted, &more);
+        for (uint32_t i = 0; status == DMG_OK && i < chunks->count; i++) {
+            chunks->arcs[i] += more.arcs[i];
         }
         dmg_tiny_chunks_destroy(&more);
     }
     if (status == DMG_OK) {
-        dmg_tiny_chunks_partition(&chunks, store->shape.partition_count, store->partition_first);
+        dmg_tiny_chunks_partition(chunks, store->shape.partition_count, store->partition_first);
     }
-    dmg_tiny_chunks_destroy(&chunks);
+    store->tiny_chunk_vertices = chunks->chunk_vertices;
+    store->tiny_chunk_count = chunks->count;
+    store->partition_ns = dmg_now_ns() - started_ns;
     return status;
 }
 
@@ -90,48 +100,119 @@ typedef struct store_array {
     const char *name;
     dmg_range_array *array;
     uint32_t element_bytes;
+    uint64_t count;
 } store_array;
 
-enum { STORE_ARRAYS = 4 };
+enum { STORE_ARRAYS = 5 };
 
 static void list_arrays(dmg_graph_store *store, store_array *arrays)
 {
-    arrays[0] = (store_array){"out_index", &store->out_index, store->has_out ? store->shape.entry_bytes : 0};
-    arrays[1] = (store_array){"in_index", &store->in_index, store->has_in ? store->shape.entry_bytes : 0};
-    arrays[2] = (store_array){"out_degrees", &store->out_degrees, sizeof(uint32_t)};
-    arrays[3] = (store_array){"ids", &store->ids, store->has_ids ? sizeof(uint64_t) : 0};
+    uint64_t vertices = store->vertex_count;
+    arrays[0] = (store_array){"out_index", &store->out_index, store->has_out ? store->shape.entry_bytes : 0, vertices};
+    arrays[1] = (store_array){"in_index", &store->in_index, store->has_in ? store->shape.entry_bytes : 0, vertices};
+    arrays[2] = (store_array){"out_degrees", &store->out_degrees, sizeof(uint32_t), vertices};
+    arrays[3] = (store_array){"ids", &store->ids, store->has_ids ? sizeof(uint64_t) : 0, vertices};
+    arrays[4] = (store_array){"tiny_chunks", &store->tiny_chunks, sizeof(uint64_t), store->tiny_chunk_count};
 }
 
-dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
-                                  dmg_graph_store *store)
+static void free_arrays(dmg_channel *channel, const store_array *arrays, uint32_t count)
 {
-    resolve(graph, options, store);
-    dmg_status status = check_options(graph, store);
-    if (status == DMG_OK) {
-        status = cut_partitions(graph, store);
+    for (uint32_t i = 0; i < count; i++) {
+        if (arrays[i].element_bytes > 0) {
+            dmg_range_array_free(channel, arrays[i].array);
+        }
     }
-    if (status != DMG_OK) {
-        return status;
-    }
+}
+
+/** Allocate all arrays, or none. */
+static dmg_status allocate_arrays(dmg_channel *channel, uint64_t job, dmg_graph_store *store)
+{
     store_array arrays[STORE_ARRAYS];
     list_arrays(store, arrays);
     for (uint32_t i = 0; i < STORE_ARRAYS; i++) {
         if (arrays[i].element_bytes == 0) {
             continue;
         }
-        status = dmg_range_array_allocate(channel, options->job, store->vertex_count, arrays[i].element_bytes,
-                                          arrays[i].array);
+        dmg_status status =
+            dmg_range_array_allocate(channel, job, arrays[i].count, arrays[i].element_bytes, arrays[i].array);
         if (status != DMG_OK) {
             dmg_error_prefix(status, "allocating the %s of the graph store", arrays[i].name);
-            for (uint32_t j = 0; j < i; j++) {
-                if (arrays[j].element_bytes > 0) {
-                    dmg_range_array_free(channel, arrays[j].array);
-                }
-            }
+            free_arrays(channel, arrays, i);
             return status;
         }
     }
     return DMG_OK;
+}
+
+static dmg_status write_tiny_chunks(dmg_channel *channel, const dmg_graph_store *store, const dmg_tiny_chunks *chunks)
+{
+    dmg_completion completion = {0};
+    dmg_range_array_post_write(channel, &store->tiny_chunks, 0, chunks->count, chunks->arcs, &completion);
+    return dmg_wait(channel, &completion);
+}
+
+dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
+                                  dmg_graph_store *store)
+{
+    dmg_tiny_chunks chunks = {0};
+    resolve(graph, options, store);
+    dmg_status status = check_options(graph, options, store);
+    if (status == DMG_OK) {
+        status = cut_partitions(graph, options, store, &chunks);
+    }
+    if (status == DMG_OK) {
+        status = allocate_arrays(channel, options->job, store);
+    }
+    if (status == DMG_OK) {
+        status = write_tiny_chunks(channel, store, &chunks);
+    }
+    dmg_tiny_chunks_destroy(&chunks);
+    return status;
+}
+
+/** What the pool has of the tiny-chunks, which is not trusted. */
+static dmg_status read_tiny_chunks(dmg_channel *channel, const dmg_graph_store *store, dmg_tiny_chunks *chunks)
+{
+    *chunks = (dmg_tiny_chunks){.vertex_count = store->vertex_count,
+                                .chunk_vertices = store->tiny_chunk_vertices,
+                                .count = store->tiny_chunk_count,
+                                .arcs = malloc((store->tiny_chunk_count + 1) * sizeof *chunks->arcs)};
+    if (!chunks->arcs) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for the metadata of %u tiny-chunks", chunks->count);
+    }
+    dmg_completion completion = {0};
+    dmg_range_array_post_read(channel, &store->tiny_chunks, 0, chunks->count, chunks->arcs, &completion);
+    dmg_status status = dmg_wait(channel, &completion);
+    uint64_t arcs = 0;
+    bool is_sound = true;
+    for (uint32_t i = 0; i < chunks->count && status == DMG_OK; i++) {
+        is_sound = is_sound && dmg_checked_add(arcs, chunks->arcs[i], &arcs);
+    }
+    uint64_t expected = store->arc_count * (store->has_out && store->has_in ? 2 : 1);
+    if (status == DMG_OK && (!is_sound || arcs != expected)) {
+        status = dmg_error(DMG_ERR_CORRUPT, "graph store: its %u tiny-chunks count %" PRIu64 " arcs, expected %" PRIu64,
+                           chunks->count, arcs, expected);
+    }
+    return status;
+}
+
+dmg_status dmg_graph_store_partition(dmg_channel *channel, const dmg_graph_store *store, uint32_t partition_count,
+                                     uint64_t *first, uint64_t *costs)
+{
+    dmg_tiny_chunks chunks;
+    if (partition_count < 1 || partition_count > DMG_PARTITIONS_MAX) {
+        return dmg_error(DMG_ERR_ARGUMENT, "a graph store of %u partitions: expected 1 to %d", partition_count,
+                         DMG_PARTITIONS_MAX);
+    }
+    dmg_status status = read_tiny_chunks(channel, store, &chunks);
+    if (status == DMG_OK) {
+        dmg_tiny_chunks_partition(&chunks, partition_count, first);
+    }
+    for (uint32_t i = 0; i < partition_count && costs && status == DMG_OK; i++) {
+        costs[i] = dmg_tiny_chunks_cost(&chunks, partition_count, first[i], first[i + 1]);
+    }
+    dmg_tiny_chunks_destroy(&chunks);
+    return status;
 }
 
 /** A bool that came from outside is looked at as a byte: any other value than 0 and 1 would be undefined. */
@@ -142,25 +223,26 @@ static bool is_bool(const bool *value)
     return byte <= 1;
 }
 
-static dmg_status check_array(const store_array *expected, uint64_t vertex_count, const dmg_client *client)
+static dmg_status check_array(const store_array *expected, const dmg_client *client)
 {
+    uint64_t count = expected->count;
     const dmg_range_array *array = expected->array;
     uint64_t capacity;
-    if (array->count != vertex_count || array->element_bytes != expected->element_bytes) {
+    if (array->count != count || array->element_bytes != expected->element_bytes) {
         return dmg_error(DMG_ERR_CORRUPT,
                          "graph store: %s has %" PRIu64 " elements of %u bytes, expected %" PRIu64 " of %u",
-                         expected->name, array->count, array->element_bytes, vertex_count, expected->element_bytes);
+                         expected->name, array->count, array->element_bytes, count, expected->element_bytes);
     }
     if (array->node_count < 1 || array->node_count > DMG_RANGE_ARRAY_NODES_MAX || array->per_node == 0 ||
         array->per_node % 64 != 0 || !dmg_checked_multiply(array->per_node, array->node_count, &capacity) ||
-        capacity < vertex_count) {
+        capacity < count) {
         return dmg_error(DMG_ERR_CORRUPT,
                          "graph store: %s is spread as %" PRIu64
                          " elements on each of %u nodes, which cannot hold %" PRIu64,
-                         expected->name, array->per_node, array->node_count, vertex_count);
+                         expected->name, array->per_node, array->node_count, count);
     }
-    for (uint32_t node = 0; node < array->node_count && node * array->per_node < vertex_count; node++) {
-        uint64_t left = vertex_count - node * array->per_node;
+    for (uint32_t node = 0; node < array->node_count && node * array->per_node < count; node++) {
+        uint64_t left = count - node * array->per_node;
         uint64_t bytes = (left < array->per_node ? left : array->per_node) * array->element_bytes;
         uint16_t owner = dmg_address_node(array->base[node]);
         if (array->base[node] == DMG_ADDRESS_NULL || array->base[node] % 64 != 0 ||
@@ -214,6 +296,20 @@ static dmg_status check_header(const dmg_graph_store *store)
     return DMG_OK;
 }
 
+static dmg_status check_tiny_chunks(const dmg_graph_store *store)
+{
+    uint64_t vertices = store->tiny_chunk_vertices;
+    uint64_t count = store->tiny_chunk_count;
+    bool is_legal = store->zero == 0 && vertices > 0 && vertices % PARTITION_ALIGNMENT == 0 &&
+                    vertices <= DMG_VERTICES_MAX + PARTITION_ALIGNMENT && count <= DMG_TINY_CHUNKS_MAX &&
+                    count * vertices >= store->vertex_count &&
+                    (count == 0 || (count - 1) * vertices < store->vertex_count);
+    return is_legal ? DMG_OK
+                    : dmg_error(DMG_ERR_CORRUPT,
+                                "graph store: %" PRIu64 " tiny-chunks of %" PRIu64 " vertices do not cover %" PRIu64,
+                                count, vertices, store->vertex_count);
+}
+
 static dmg_status check_partitions(const dmg_graph_store *store)
 {
     uint32_t count = store->shape.partition_count;
@@ -236,6 +332,9 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
     }
     dmg_status status = check_header(store);
     if (status == DMG_OK) {
+        status = check_tiny_chunks(store);
+    }
+    if (status == DMG_OK) {
         status = check_partitions(store);
     }
     if (status != DMG_OK) {
@@ -255,7 +354,7 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
     list_arrays(&copy, arrays);
     for (uint32_t i = 0; i < STORE_ARRAYS && status == DMG_OK; i++) {
         if (arrays[i].element_bytes > 0) {
-            status = check_array(&arrays[i], store->vertex_count, client);
+            status = check_array(&arrays[i], client);
         }
     }
     return status;
@@ -279,16 +378,17 @@ uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *
 {
     dmg_graph_store store;
     resolve(graph, options, &store);
-    if (check_options(graph, &store) != DMG_OK || store.vertex_count == 0) {
+    if (check_options(graph, options, &store) != DMG_OK || store.vertex_count == 0) {
         return 0;
     }
     uint64_t bytes = 0;
     store_array arrays[STORE_ARRAYS];
+    store.tiny_chunk_count = options->tiny_chunks ? options->tiny_chunks : DMG_TINY_CHUNKS_DEFAULT;
     list_arrays(&store, arrays);
     for (uint32_t i = 0; i < STORE_ARRAYS; i++) {
         /* Each node's share is rounded up to 64 elements and to a page. */
         bytes += arrays[i].element_bytes > 0
-                     ? store.vertex_count * arrays[i].element_bytes +
+                     ? arrays[i].count * arrays[i].element_bytes +
                            (UINT64_C(64) * arrays[i].element_bytes + PAGE_BYTES) * DMG_RANGE_ARRAY_NODES_MAX
                      : 0;
     }

@@ -14,7 +14,7 @@
 #define DMG_STORE_BATCH_VERTICES 1024
 
 /** Changes with the meaning of anything that a store keeps in the pool. */
-#define DMG_GRAPH_STORE_VERSION 1
+#define DMG_GRAPH_STORE_VERSION 2
 
 /** The descriptor: plain data that travels in the catalog. */
 typedef struct dmg_graph_store {
@@ -28,16 +28,22 @@ typedef struct dmg_graph_store {
     bool has_in;  /**< lists against the arcs; an undirected graph has none of its own, and needs none */
     bool has_ids; /**< false: external ids are first_id + vertex */
     uint64_t first_id;
+    uint64_t tiny_chunk_vertices; /**< of each tiny-chunk but the last; a multiple of 64 */
+    uint32_t tiny_chunk_count;    /**< 0 for an empty graph */
+    uint32_t zero;                /**< is 0 */
+    uint64_t partition_ns;        /**< slicing into tiny-chunks and cutting the partitions took so long */
     uint64_t partition_first[DMG_PARTITIONS_MAX + 1];
     dmg_range_array out_index; /**< elements of shape.entry_bytes */
     dmg_range_array in_index;
     dmg_range_array out_degrees; /**< 4 bytes each */
     dmg_range_array ids;         /**< 8 bytes each */
+    dmg_range_array tiny_chunks; /**< arcs of each tiny-chunk, of all lists that are stored; 8 bytes each */
 } dmg_graph_store;
 
 typedef struct dmg_store_options {
     uint32_t entry_bytes;     /**< 0: DMG_INDEX_ENTRY_BYTES_DEFAULT */
     uint32_t partition_count; /**< at least 1 */
+    uint32_t tiny_chunks;     /**< to slice the vertices into, at most; 0: DMG_TINY_CHUNKS_DEFAULT */
     bool with_out;
     bool with_in; /**< needs graph->in for a directed graph; an undirected one is stored once, whichever is asked for */
     uint64_t job; /**< what the store belongs to; 0: the pool */
@@ -61,6 +67,16 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
  */
 dmg_status dmg_graph_store_share(dmg_channel *channel, dmg_job *job, const char *name, const dmg_graph *graph,
                                  const dmg_store_options *options, dmg_graph_store *store);
+
+/**
+ * Cut a graph that is in the pool into so many partitions, from the tiny-chunks' metadata alone (DMG, section 4.4.1):
+ * one read of 8 bytes a tiny-chunk from each node that holds some, whatever the graph. `first` gets partition_count + 1
+ * vertices, as from dmg_tiny_chunks_partition; with the store's own count they are its partition_first. With `costs`
+ * (may be NULL; partition_count elements) comes what each partition is charged, 8 * (p - 1) * |Vi| + |Ei|.
+ * DMG_ERR_CORRUPT when the metadata contradicts the count of arcs.
+ */
+dmg_status dmg_graph_store_partition(dmg_channel *channel, const dmg_graph_store *store, uint32_t partition_count,
+                                     uint64_t *first, uint64_t *costs);
 
 /**
  * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this

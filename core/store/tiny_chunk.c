@@ -48,6 +48,16 @@ static uint64_t chunk_cost(const dmg_tiny_chunks *chunks, uint64_t vertex_cost, 
     return vertex_cost * (left < chunks->chunk_vertices ? left : chunks->chunk_vertices) + chunks->arcs[i];
 }
 
+uint64_t dmg_tiny_chunks_cost(const dmg_tiny_chunks *chunks, uint32_t partition_count, uint64_t first, uint64_t last)
+{
+    uint64_t cost = 0;
+    for (uint32_t i = 0; i < chunks->count; i++) {
+        uint64_t start = i * chunks->chunk_vertices;
+        cost += start >= first && start < last ? chunk_cost(chunks, UINT64_C(8) * (partition_count - 1), i) : 0;
+    }
+    return cost;
+}
+
 void dmg_tiny_chunks_partition(const dmg_tiny_chunks *chunks, uint32_t partition_count, uint64_t *first)
 {
     uint64_t vertex_cost = UINT64_C(8) * (partition_count - 1);

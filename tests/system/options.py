@@ -58,6 +58,24 @@ def sizes_and_times_are_taken():
     require(find(settings, "peer-timeout") == 1.5, settings)
 
 
+def shapes_of_the_store():
+    """The answer does not depend on how wide index entries are, or of how many tiny-chunks partitions are made."""
+    lines = [(u, (u * u + k) % 700) for u in range(700) for k in range(u % 40)]  # lists in place, and out of place at any width
+    graph = write("shapes.el", "".join(f"{u} {v}\n" for u, v in lines))
+    wanted = reference.bfs(reference.Graph(lines), 3)
+    for entry_bytes in (16, 32, 64, 128):
+        answer = answer_of("bfs", option("index-entry-bytes"), entry_bytes, "--source", 3, "--cns", 3, "--partitions", 7,
+                           graph=graph)
+        compare(answer, wanted)
+        settings = settings_of("--index-entry-bytes", entry_bytes)
+        require(find(settings, "index-entry-bytes") == str(entry_bytes), settings)
+    for chunks in (1, 5, 16384):
+        compare(answer_of("bfs", option("tiny-chunks"), chunks, "--source", 3, "--cns", 3, graph=graph), wanted)
+    require(find(settings_of("--tiny-chunks", 77), "tiny-chunks") == 77, "--tiny-chunks is not echoed")
+    for words in (("--index-entry-bytes", 24), ("--tiny-chunks", 0), ("--tiny-chunks", 16385)):
+        one_line(dmgraph("run", "bfs", graph, *words, expect=USAGE).err)
+
+
 def placement():
     for words in ((option("pin-threads"),), (option("prefault"),), (option("numa-node"), 0), (option("page-size"), "2M")):
         answer = answer_of("cc", *words)
@@ -313,7 +331,7 @@ def every_option_is_tested():
 
 def main():
     for function in (
-            numbers_are_taken, sizes_and_times_are_taken, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
+            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
             source, pagerank_options, directions, ways_of_updating, references, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,

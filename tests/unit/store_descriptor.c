@@ -1,5 +1,6 @@
 /* Descriptors that come out of the catalog are not trusted: every field is broken in turn. */
 #include "core/store/graph_store.h"
+#include "core/store/tiny_chunk.h"
 
 #include "pool_fixture.h"
 #include "random_graph.h"
@@ -45,8 +46,9 @@ static void make_graph(uint64_t vertex_count, bool is_directed, dmg_weight_kind 
 
 static void free_arrays(const dmg_graph_store *store)
 {
-    const dmg_range_array *arrays[] = {&store->out_index, &store->in_index, &store->out_degrees, &store->ids};
-    for (uint32_t i = 0; i < 4; i++) {
+    const dmg_range_array *arrays[] = {&store->out_index, &store->in_index, &store->out_degrees, &store->ids,
+                                       &store->tiny_chunks};
+    for (uint32_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         if (arrays[i]->count > 0) {
             CU_ASSERT_EQUAL(dmg_range_array_free(channel, arrays[i]), DMG_OK);
         }
@@ -129,6 +131,17 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
         BREAK(partition_first[1], 65),
         BREAK(partition_first[2], 0),
         BREAK(partition_first[3], 2944),
+        BREAK(zero, 1),
+        BREAK(tiny_chunk_vertices, 0),
+        BREAK(tiny_chunk_vertices, 63),
+        BREAK(tiny_chunk_vertices, 128),
+        BREAK(tiny_chunk_vertices, UINT64_C(1) << 40),
+        BREAK(tiny_chunk_count, 46),
+        BREAK(tiny_chunk_count, 48),
+        BREAK(tiny_chunk_count, DMG_TINY_CHUNKS_MAX + 1),
+        BREAK(tiny_chunks.count, 46),
+        BREAK(tiny_chunks.element_bytes, 4),
+        BREAK(tiny_chunks.base[0], outside),
         BREAK(out_index.count, 2999),
         BREAK(out_index.per_node, 0),
         BREAK(out_index.per_node, 1500),
@@ -210,6 +223,7 @@ static void options_that_make_no_sense_are_refused(void)
         {.partition_count = 1, .with_out = true, .entry_bytes = 8},
         {.partition_count = 1, .with_out = true, .entry_bytes = 48},
         {.partition_count = 1, .with_out = true, .entry_bytes = 256},
+        {.partition_count = 1, .with_out = true, .tiny_chunks = DMG_TINY_CHUNKS_MAX + 1},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CU_ASSERT_EQUAL(dmg_graph_store_create(channel, &graph, &bad[i], &store), DMG_ERR_ARGUMENT);
@@ -273,6 +287,62 @@ static void a_store_that_does_not_fit_leaves_no_arrays_behind(void)
     dmg_graph_close(&graph);
 }
 
+static void partitioning_again_reads_the_metadata_of_tiny_chunks_and_nothing_else(void)
+{
+    dmg_graph graph;
+    static const uint32_t wanted[] = {0, 1, 7, 40, DMG_TINY_CHUNKS_MAX};
+    make_graph(100000, true, DMG_WEIGHT_NONE, &graph);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        dmg_graph_store store;
+        dmg_store_options options = {
+            .partition_count = 3, .tiny_chunks = wanted[i], .with_out = true, .with_in = i % 2 == 0};
+        CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
+        CU_ASSERT_TRUE(store.tiny_chunk_count >= 1 && store.tiny_chunk_count <= (wanted[i] ? wanted[i] : 1024));
+        for (uint32_t count = 1; count <= DMG_PARTITIONS_MAX; count++) {
+            uint64_t first[DMG_PARTITIONS_MAX + 1];
+            uint64_t costs[DMG_PARTITIONS_MAX];
+            uint64_t cost = 0;
+            dmg_counters counters = *dmg_channel_counters(channel);
+            CU_ASSERT_EQUAL_FATAL(dmg_graph_store_partition(channel, &store, count, first, costs), DMG_OK);
+            dmg_counters after = *dmg_channel_counters(channel);
+            dmg_counters_subtract(&after, &counters);
+            uint64_t nodes = (store.tiny_chunk_count - 1) / store.tiny_chunks.per_node + 1;
+            CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_READ], nodes);
+            CU_ASSERT_EQUAL(after.bytes[DMG_OPERATION_READ], UINT64_C(8) * store.tiny_chunk_count);
+            CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_MESSAGE] + after.operations[DMG_OPERATION_WRITE], 0);
+            CU_ASSERT_EQUAL(after.in_place_spans, 0);
+            for (uint32_t p = 0; p < count; p++) {
+                cost += costs[p];
+            }
+            CU_ASSERT_EQUAL(cost, (options.with_in ? 2 : 1) * graph.arc_count + 8 * (count - 1) * graph.vertex_count);
+            CU_ASSERT_TRUE(count != 3 || memcmp(first, store.partition_first, 4 * sizeof first[0]) == 0);
+        }
+        free_arrays(&store);
+    }
+    dmg_graph_close(&graph);
+}
+
+static void metadata_of_tiny_chunks_that_lies_is_refused(void)
+{
+    dmg_graph graph;
+    dmg_graph_store store;
+    dmg_store_options options = {.partition_count = 3, .with_out = true};
+    uint64_t first[DMG_PARTITIONS_MAX + 1];
+    make_graph(3000, true, DMG_WEIGHT_NONE, &graph);
+    CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_graph_store_partition(channel, &store, 0, first, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_partition(channel, &store, DMG_PARTITIONS_MAX + 1, first, NULL), DMG_ERR_ARGUMENT);
+    const uint64_t lies[] = {0, graph.arc_count, UINT64_MAX};
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        dmg_completion completion = {0};
+        dmg_range_array_post_write(channel, &store.tiny_chunks, 5, 1, &lies[i], &completion);
+        CU_ASSERT_EQUAL(dmg_wait(channel, &completion), DMG_OK);
+        CU_ASSERT_EQUAL(dmg_graph_store_partition(channel, &store, 2, first, NULL), DMG_ERR_CORRUPT);
+    }
+    free_arrays(&store);
+    dmg_graph_close(&graph);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(a_descriptor_survives_the_catalog),
     DMG_TEST(every_broken_field_of_a_descriptor_is_refused),
@@ -280,6 +350,8 @@ static const dmg_test tests[] = {
     DMG_TEST(options_that_make_no_sense_are_refused),
     DMG_TEST(an_undirected_graph_is_stored_once_for_both_directions),
     DMG_TEST(an_empty_graph_needs_no_memory),
+    DMG_TEST(partitioning_again_reads_the_metadata_of_tiny_chunks_and_nothing_else),
+    DMG_TEST(metadata_of_tiny_chunks_that_lies_is_refused),
     DMG_TEST(a_store_that_does_not_fit_leaves_no_arrays_behind),
     {NULL, NULL},
 };

@@ -373,6 +373,26 @@ static void tiny_chunks_are_equal_multiples_of_64_and_count_all_arcs(void)
     CU_ASSERT_EQUAL(dmg_tiny_chunks_create(0, NULL, DMG_TINY_CHUNKS_MAX + 1, &chunks), DMG_ERR_ARGUMENT);
 }
 
+static void slicing_looks_at_the_bounds_of_tiny_chunks_alone(void)
+{
+    enum { VERTICES = 200000, CHUNKS = 1024 };
+    uint64_t *offsets = malloc((VERTICES + 1) * sizeof *offsets);
+    dmg_tiny_chunks chunks;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(offsets);
+    const uint64_t chunk_vertices = 256; /* 3,125 words of the bitmap in 1,024 slices */
+    for (uint64_t v = 0; v <= VERTICES; v++) {
+        offsets[v] = v % chunk_vertices == 0 || v == VERTICES ? v * 3 : UINT64_MAX - v;
+    }
+    CU_ASSERT_EQUAL_FATAL(dmg_tiny_chunks_create(VERTICES, offsets, CHUNKS, &chunks), DMG_OK);
+    CU_ASSERT_EQUAL(chunks.chunk_vertices, chunk_vertices);
+    for (uint32_t i = 0; i < chunks.count; i++) {
+        uint64_t left = VERTICES - i * chunk_vertices;
+        CU_ASSERT_EQUAL(chunks.arcs[i], 3 * (left < chunk_vertices ? left : chunk_vertices));
+    }
+    dmg_tiny_chunks_destroy(&chunks);
+    free(offsets);
+}
+
 static uint64_t cost_of(const dmg_tiny_chunks *chunks, uint32_t partition_count, uint64_t first, uint64_t last)
 {
     uint64_t cost = 8 * (partition_count - UINT64_C(1)) * (last - first);
@@ -414,6 +434,8 @@ static void partitions_cover_all_vertices_and_are_balanced_to_one_chunk(void)
         }
         CU_ASSERT_TRUE(first[0] == 0 && first[count] == chunks.vertex_count);
         for (uint32_t p = 0; p < count; p++) {
+            CU_ASSERT_EQUAL(dmg_tiny_chunks_cost(&chunks, count, first[p], first[p + 1]),
+                            cost_of(&chunks, count, first[p], first[p + 1]));
             CU_ASSERT_TRUE(first[p] <= first[p + 1]);
             CU_ASSERT_TRUE(first[p] % chunks.chunk_vertices == 0 || first[p] == chunks.vertex_count);
             CU_ASSERT_TRUE(cost_of(&chunks, count, first[p], first[p + 1]) <= total / count + 1 + largest);
@@ -449,6 +471,7 @@ static const dmg_test tests[] = {
     DMG_TEST(lists_are_placed_aligned_and_without_holes),
     DMG_TEST(unsound_lists_are_seen),
     DMG_TEST(tiny_chunks_are_equal_multiples_of_64_and_count_all_arcs),
+    DMG_TEST(slicing_looks_at_the_bounds_of_tiny_chunks_alone),
     DMG_TEST(partitions_cover_all_vertices_and_are_balanced_to_one_chunk),
     DMG_TEST(late_partitions_are_not_starved),
     {NULL, NULL},
