@@ -189,7 +189,7 @@ static void clean_up(dmg_run *run)
     dmg_pool_client_close(run->pool, DMG_OK);
     dmg_launcher_destroy(run->launcher);
     dmg_graph_source_close(&run->source);
-    free(run->iterations);
+    dmg_run_free_rows(run);
     free(run->pool);
     dmg_progress_bar_destroy(run->bar);
     free(run);

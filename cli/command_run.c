@@ -271,7 +271,7 @@ static void clean_up(dmg_run *run)
     dmg_output_file_close(run->output);
     dmg_headline_destroy(run->headline);
     dmg_graph_source_close(&run->source);
-    free(run->iterations);
+    dmg_run_free_rows(run);
     free(run->pool);
     dmg_progress_bar_destroy(run->bar);
     free(run);

@@ -162,9 +162,27 @@ static dmg_status send_iterations(dmg_node_control *control, const dmg_run_resul
     return status;
 }
 
+/** What all channels of this node did so far. */
+typedef struct node_counts {
+    dmg_counters counters;
+    uint32_t node_count;
+    dmg_node_traffic traffic[DMG_RANGE_ARRAY_NODES_MAX]; /**< a pool has no more memory nodes */
+} node_counts;
+
+static node_counts count_all(const dmg_client *client, const dmg_engine *engine)
+{
+    node_counts counts = {0};
+    dmg_engine_counters(engine, &counts.counters);
+    while (counts.node_count < dmg_client_node_count(client) && counts.node_count < DMG_RANGE_ARRAY_NODES_MAX) {
+        dmg_engine_traffic(engine, (uint16_t)counts.node_count, &counts.traffic[counts.node_count]);
+        counts.node_count++;
+    }
+    return counts;
+}
+
 static dmg_status send_report(dmg_node_control *control, const dmg_client *client, const dmg_job *job,
                               const dmg_engine *engine, const dmg_run_result *result, uint64_t load_ns,
-                              const dmg_counters *load_counters)
+                              const node_counts *loaded)
 {
     dmg_status status = send_iterations(control, result);
     if (status != DMG_OK) {
@@ -174,14 +192,24 @@ static dmg_status send_report(dmg_node_control *control, const dmg_client *clien
                               .load_ns = load_ns,
                               .run_ns = result->elapsed_ns,
                               .barrier_ns = result->barrier_ns,
+                              .barriers = result->barriers,
                               .wait_ns = result->wait_ns,
                               .iteration_count = result->iteration_count,
                               .residual = result->residual,
                               .values = result->values,
-                              .load_counters = *load_counters};
+                              .load_counters = loaded->counters};
     snprintf(report.chosen, sizeof report.chosen, "%s", dmg_client_capabilities(client)->chosen);
-    dmg_engine_counters(engine, &report.run_counters);
-    dmg_counters_subtract(&report.run_counters, load_counters);
+    node_counts counts = count_all(client, engine);
+    report.run_counters = counts.counters;
+    dmg_counters_subtract(&report.run_counters, &loaded->counters);
+    report.traffic_nodes = counts.node_count;
+    for (uint32_t node = 0; node < report.traffic_nodes; node++) {
+        const dmg_node_traffic *after = &counts.traffic[node];
+        const dmg_node_traffic *before = &loaded->traffic[node];
+        report.traffic[node] = (dmg_node_traffic){.operations = after->operations - before->operations,
+                                                  .read_bytes = after->read_bytes - before->read_bytes,
+                                                  .write_bytes = after->write_bytes - before->write_bytes};
+    }
     const dmg_budget *budget = dmg_engine_budget(engine);
     report.budget_limit_bytes = dmg_budget_limit_bytes(budget);
     report.budget_peak_bytes = dmg_budget_peak_bytes(budget);
@@ -209,9 +237,8 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, const d
         return status;
     }
     uint64_t load_ns = plan->task != TASK_RUN ? dmg_now_ns() - started_ns : 0;
-    dmg_counters load_counters;
     dmg_run_result result = {0};
-    dmg_engine_counters(engine, &load_counters);
+    node_counts loaded = count_all(client, engine);
     if (plan->task != TASK_LOAD) {
         dmg_node_control_enter(control, DMG_PHASE_RUN);
         status = plan->algorithm->run(engine, &plan->options, &result);
@@ -220,7 +247,7 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, const d
         return status;
     }
     dmg_node_control_enter(control, DMG_PHASE_RESULT);
-    status = send_report(control, client, job, engine, &result, load_ns, &load_counters);
+    status = send_report(control, client, job, engine, &result, load_ns, &loaded);
     if (status == DMG_OK) {
         dmg_node_control_wait(control);
     }

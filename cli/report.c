@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,13 +10,17 @@
 
 static uint64_t *counter_field(dmg_counters *counters, size_t index)
 {
-    uint64_t *const fields[] = {&counters->rings,      &counters->in_place_spans, &counters->in_place_bytes,
-                                &counters->lost_swaps, &counters->wait_ns,        &counters->modelled_ns};
+    uint64_t *const fields[] = {&counters->rings,           &counters->in_place_spans,   &counters->in_place_bytes,
+                                &counters->in_place_lines,  &counters->in_place_atomics, &counters->in_place_waits,
+                                &counters->waits,           &counters->lost_swaps,       &counters->wait_ns,
+                                &counters->message_wait_ns, &counters->post_ns,          &counters->modelled_ns};
     return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
 }
 
 static const char *const counter_names[] = {
-    "rings", "in_place_spans", "in_place_bytes", "lost_swaps", "wait_ns", "modelled_ns", NULL};
+    "rings", "in_place_spans", "in_place_bytes", "in_place_lines",  "in_place_atomics", "in_place_waits",
+    "waits", "lost_swaps",     "wait_ns",        "message_wait_ns", "post_ns",          "modelled_ns",
+    NULL};
 
 static json_t *sizes_json(const uint64_t sizes[DMG_SIZE_BUCKETS])
 {
@@ -39,8 +44,9 @@ json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
     dmg_counters copy = *counters;
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         json_object_set_new(object, dmg_operation_kind_name((dmg_operation_kind)kind),
-                            json_pack("{s:I, s:I}", "operations", COUNT(counters->operations[kind]), "bytes",
-                                      COUNT(counters->bytes[kind])));
+                            json_pack("{s:I, s:I, s:I, s:f}", "operations", COUNT(counters->operations[kind]), "bytes",
+                                      COUNT(counters->bytes[kind]), "rounds", COUNT(counters->rounds[kind]),
+                                      "serial_rounds", (double)counters->serial_parts[kind] / DMG_ROUND_PARTS));
     }
     for (size_t index = 0; counter_names[index]; index++) {
         json_object_set_new(object, counter_names[index], json_integer(COUNT(*counter_field(&copy, index))));
@@ -82,6 +88,14 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
         if (status == DMG_OK) {
             status = take_count(pair, "bytes", &counters->bytes[kind]);
         }
+        if (status == DMG_OK) {
+            status = take_count(pair, "rounds", &counters->rounds[kind]);
+        }
+        double serial_rounds = 0;
+        if (status == DMG_OK) {
+            status = take_real(pair, "serial_rounds", &serial_rounds);
+        }
+        counters->serial_parts[kind] = (uint64_t)llround(serial_rounds * DMG_ROUND_PARTS);
     }
     for (size_t index = 0; counter_names[index] && status == DMG_OK; index++) {
         status = take_count(object, counter_names[index], counter_field(counters, index));
@@ -130,6 +144,38 @@ static dmg_status range_array_from_json(const json_t *object, dmg_range_array *a
     return DMG_OK;
 }
 
+json_t *dmg_traffic_json(const dmg_node_traffic *traffic, uint32_t nodes)
+{
+    json_t *list = json_array();
+    for (uint32_t node = 0; node < nodes; node++) {
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "operations", COUNT(traffic[node].operations),
+                                              "read_bytes", COUNT(traffic[node].read_bytes), "write_bytes",
+                                              COUNT(traffic[node].write_bytes)));
+    }
+    return list;
+}
+
+static dmg_status traffic_from_json(const json_t *list, dmg_node_report *report)
+{
+    size_t nodes = json_array_size(list);
+    if (nodes > DMG_RANGE_ARRAY_NODES_MAX) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a node's report has traffic to too many memory nodes");
+    }
+    dmg_status status = DMG_OK;
+    report->traffic_nodes = (uint32_t)nodes;
+    for (size_t node = 0; node < nodes && status == DMG_OK; node++) {
+        const json_t *of_node = json_array_get(list, node);
+        status = take_count(of_node, "operations", &report->traffic[node].operations);
+        if (status == DMG_OK) {
+            status = take_count(of_node, "read_bytes", &report->traffic[node].read_bytes);
+        }
+        if (status == DMG_OK) {
+            status = take_count(of_node, "write_bytes", &report->traffic[node].write_bytes);
+        }
+    }
+    return status;
+}
+
 json_t *dmg_node_report_json(const dmg_node_report *report)
 {
     json_t *purposes = json_object();
@@ -137,14 +183,16 @@ json_t *dmg_node_report_json(const dmg_node_report *report)
         json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
                             json_integer(COUNT(report->purpose_peak_bytes[purpose])));
     }
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "job", COUNT(report->job), "load_ns",
-        COUNT(report->load_ns), "run_ns", COUNT(report->run_ns), "barrier_ns", COUNT(report->barrier_ns), "wait_ns",
-        COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual", report->residual,
-        "values", range_array_json(&report->values), "load_counters", dmg_counters_json(&report->load_counters, true),
-        "run_counters", dmg_counters_json(&report->run_counters, true), "budget_limit_bytes",
-        COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes), "purpose_peak_bytes",
-        purposes, "chosen", json_string(report->chosen));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "job",
+                     COUNT(report->job), "load_ns", COUNT(report->load_ns), "run_ns", COUNT(report->run_ns),
+                     "barrier_ns", COUNT(report->barrier_ns), "barriers", COUNT(report->barriers), "wait_ns",
+                     COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual",
+                     report->residual, "values", range_array_json(&report->values), "load_counters",
+                     dmg_counters_json(&report->load_counters, true), "run_counters",
+                     dmg_counters_json(&report->run_counters, true), "traffic",
+                     dmg_traffic_json(report->traffic, report->traffic_nodes), "budget_limit_bytes",
+                     COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
+                     "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
 }
 
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
@@ -158,6 +206,7 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
                   {"load_ns", &report->load_ns},
                   {"run_ns", &report->run_ns},
                   {"barrier_ns", &report->barrier_ns},
+                  {"barriers", &report->barriers},
                   {"wait_ns", &report->wait_ns},
                   {"iteration_count", &iteration_count},
                   {"budget_limit_bytes", &report->budget_limit_bytes},
@@ -186,18 +235,21 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
     if (status == DMG_OK) {
         status = dmg_counters_from_json(json_object_get(object, "run_counters"), &report->run_counters);
     }
+    if (status == DMG_OK) {
+        status = traffic_from_json(json_object_get(object, "traffic"), report);
+    }
     return status;
 }
 
 json_t *dmg_iteration_json(const dmg_iteration *iteration)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "direction",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "direction",
                      dmg_direction_name(iteration->direction), "density", dmg_density_name(iteration->density),
                      "active_vertices", COUNT(iteration->active_vertices), "arcs", COUNT(iteration->arcs),
                      "updates_local", COUNT(iteration->updates_local), "updates_remote",
                      COUNT(iteration->updates_remote), "references", COUNT(iteration->references), "elapsed_ns",
-                     COUNT(iteration->elapsed_ns), "barrier_ns", COUNT(iteration->barrier_ns), "counters",
-                     dmg_counters_json(&iteration->counters, false));
+                     COUNT(iteration->elapsed_ns), "barrier_ns", COUNT(iteration->barrier_ns), "barriers",
+                     COUNT(iteration->barriers), "counters", dmg_counters_json(&iteration->counters, false));
 }
 
 dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
@@ -213,13 +265,10 @@ dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
     const struct {
         const char *name;
         uint64_t *value;
-    } counts[] = {{"active_vertices", &iteration->active_vertices},
-                  {"arcs", &iteration->arcs},
-                  {"updates_local", &iteration->updates_local},
-                  {"updates_remote", &iteration->updates_remote},
-                  {"references", &iteration->references},
-                  {"elapsed_ns", &iteration->elapsed_ns},
-                  {"barrier_ns", &iteration->barrier_ns}};
+    } counts[] = {{"active_vertices", &iteration->active_vertices}, {"arcs", &iteration->arcs},
+                  {"updates_local", &iteration->updates_local},     {"updates_remote", &iteration->updates_remote},
+                  {"references", &iteration->references},           {"elapsed_ns", &iteration->elapsed_ns},
+                  {"barrier_ns", &iteration->barrier_ns},           {"barriers", &iteration->barriers}};
     dmg_status status = DMG_OK;
     for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
         status = take_count(object, counts[index].name, counts[index].value);

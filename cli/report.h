@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-/** Iteration rows in one control message: at most about 600 bytes each. */
-#define DMG_REPORT_ROWS 128
+/** Iteration rows in one control message: at most about 1,200 bytes each. */
+#define DMG_REPORT_ROWS 64
 
 /** A compute node's part. */
 typedef struct dmg_node_report {
@@ -18,7 +18,8 @@ typedef struct dmg_node_report {
     uint64_t load_ns;
     uint64_t run_ns;
     uint64_t barrier_ns;
-    uint64_t wait_ns; /**< for operations, all threads added, in the run */
+    uint64_t barriers; /**< in the run and, of a one-shot run, the loading */
+    uint64_t wait_ns;  /**< for operations, all threads added, in the run */
     uint32_t iteration_count;
     double residual;
     dmg_range_array values;
@@ -26,6 +27,8 @@ typedef struct dmg_node_report {
         ((dmg_capabilities *)0)->chosen)]; /**< what carries its data and messages, and what link is emulated */
     dmg_counters load_counters;
     dmg_counters run_counters;
+    uint32_t traffic_nodes;
+    dmg_node_traffic traffic[DMG_RANGE_ARRAY_NODES_MAX]; /**< of the run, by memory node */
     uint64_t budget_limit_bytes;
     uint64_t budget_peak_bytes;
     uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
@@ -37,6 +40,8 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters);
 
 json_t *dmg_node_report_json(const dmg_node_report *report);
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report);
+
+json_t *dmg_traffic_json(const dmg_node_traffic *traffic, uint32_t nodes);
 
 json_t *dmg_iteration_json(const dmg_iteration *iteration);
 dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration);

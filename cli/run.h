@@ -41,6 +41,9 @@ typedef struct dmg_run_compute_node {
     dmg_child *child;
     bool has_report;
     dmg_node_report report;
+    dmg_iteration *rows; /**< its iterations, the first of them, where there are several compute nodes */
+    uint64_t row_count;
+    uint64_t row_capacity;
 } dmg_run_compute_node;
 
 /** Wall-clock seconds of the run's steps. */
@@ -103,6 +106,8 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run);
 void dmg_run_listen(dmg_run *run);
 /** Start the memory nodes and wait for their addresses. */
 dmg_status dmg_run_start_memory_nodes(dmg_run *run);
+/** Free the iterations' rows. */
+void dmg_run_free_rows(dmg_run *run);
 /** Start the compute nodes, and wait until all have reported. */
 dmg_status dmg_run_compute(dmg_run *run);
 /** Read the values from the pool; fills in headline, output (which the caller commits) and verification. Blocking. */

@@ -27,14 +27,16 @@ static json_t *nodes_json(const dmg_run *run)
                       report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
                       "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
         json_array_append_new(compute_nodes,
-                              json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:f, s:o, s:o}", "rank", (json_int_t)rank,
-                                        "pid", run->cns[rank].child->pid, "cache", cache, "load_seconds",
-                                        (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
+                              json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "rank",
+                                        (json_int_t)rank, "pid", run->cns[rank].child->pid, "cache", cache,
+                                        "load_seconds", (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
                                         (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
-                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "operation_wait_seconds",
+                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers",
+                                        (json_int_t)report->barriers, "operation_wait_seconds",
                                         (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
                                         dmg_counters_json(&report->load_counters, true), "run_operations",
-                                        dmg_counters_json(&report->run_counters, true)));
+                                        dmg_counters_json(&report->run_counters, true), "traffic",
+                                        dmg_traffic_json(report->traffic, report->traffic_nodes)));
     }
     json_t *transport = json_pack(
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
@@ -60,13 +62,33 @@ static json_t *result_json(const dmg_run *run, const dmg_run_totals *totals)
     return result;
 }
 
+/** What one compute node did in an iteration. */
+static json_t *node_rows_json(const dmg_run *run, uint64_t row)
+{
+    json_t *list = json_array();
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        if (row < run->cns[rank].row_count) {
+            const dmg_iteration *of_node = &run->cns[rank].rows[row];
+            json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:o}", "elapsed_ns", (json_int_t)of_node->elapsed_ns,
+                                                  "barrier_ns", (json_int_t)of_node->barrier_ns, "arcs",
+                                                  (json_int_t)of_node->arcs, "counters",
+                                                  dmg_counters_json(&of_node->counters, false)));
+        }
+    }
+    return list;
+}
+
 json_t *dmg_run_json(const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
     const dmg_run_times *times = &run->times;
     json_t *iterations = json_array();
     for (uint64_t row = 0; row < run->iteration_rows; row++) {
-        json_array_append_new(iterations, dmg_iteration_json(&run->iterations[row]));
+        json_t *iteration = dmg_iteration_json(&run->iterations[row]);
+        if (run->cn_count > 1) {
+            json_object_set_new(iteration, "compute_nodes", node_rows_json(run, row));
+        }
+        json_array_append_new(iterations, iteration);
     }
     json_t *object = json_object();
     json_object_set_new(object, "dmgraph", json_string(DMGRAPH_VERSION));

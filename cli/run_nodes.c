@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
+/** Of all compute nodes together: some 50 MB. */
+#define NODE_ROWS_MAX 65536
 
 /* ---- how much memory ---- */
 
@@ -104,8 +106,27 @@ static dmg_status make_room_for_rows(dmg_run *run, uint64_t count)
     return DMG_OK;
 }
 
+/** Rows of single compute nodes are kept where there are several, as long as they are not too many. */
+static dmg_status keep_row(const dmg_run *run, dmg_run_compute_node *node, uint64_t index, const dmg_iteration *row)
+{
+    if (run->cn_count == 1 || index != node->row_count || index >= NODE_ROWS_MAX / run->cn_count) {
+        return DMG_OK;
+    }
+    if (node->row_count == node->row_capacity) {
+        uint64_t capacity = node->row_capacity ? 2 * node->row_capacity : DMG_REPORT_ROWS;
+        dmg_iteration *rows = realloc(node->rows, capacity * sizeof *rows);
+        if (!rows) {
+            return dmg_error(DMG_ERR_MEMORY, "no memory for the iterations of a compute node");
+        }
+        node->rows = rows;
+        node->row_capacity = capacity;
+    }
+    node->rows[node->row_count++] = *row;
+    return DMG_OK;
+}
+
 /** Add one rank's rows to the table. */
-static dmg_status take_iterations(dmg_run *run, json_t *message)
+static dmg_status take_iterations(dmg_run *run, const dmg_child *child, json_t *message)
 {
     json_int_t first = 0;
     json_t *rows = NULL;
@@ -133,7 +154,9 @@ static dmg_status take_iterations(dmg_run *run, json_t *message)
         sum->references += row.references;
         sum->elapsed_ns = row.elapsed_ns > sum->elapsed_ns ? row.elapsed_ns : sum->elapsed_ns;
         sum->barrier_ns += row.barrier_ns;
+        sum->barriers = row.barriers > sum->barriers ? row.barriers : sum->barriers;
         dmg_counters_add(&sum->counters, &row.counters);
+        status = keep_row(run, &run->cns[child->index], (uint64_t)first + index, &row);
     }
     return status;
 }
@@ -148,6 +171,14 @@ static dmg_status take_report(dmg_run *run, const dmg_child *child, json_t *mess
             node->report.iteration_count > run->iteration_count ? node->report.iteration_count : run->iteration_count;
     }
     return status;
+}
+
+void dmg_run_free_rows(dmg_run *run)
+{
+    free(run->iterations);
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        free(run->cns[rank].rows);
+    }
 }
 
 /** Where the compute nodes are, all together. */
@@ -185,7 +216,7 @@ static dmg_status take_message(void *context, dmg_child *child, json_t *message)
         return DMG_OK;
     }
     if (is_compute_node && strcmp(type, "iterations") == 0) {
-        return take_iterations(run, message);
+        return take_iterations(run, child, message);
     }
     if (is_compute_node && strcmp(type, "result") == 0) {
         return take_report(run, child, message);

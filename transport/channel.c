@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES     8
-#define SPIN_ROUNDS    200
-#define YIELD_ROUNDS   4
-#define SLEEP_NS_FIRST UINT64_C(200000)
-#define SLEEP_NS_MAX   UINT64_C(4000000)
+#define WORD_BYTES       8
+#define CACHE_LINE_BYTES 64
+#define SPIN_ROUNDS      200
+#define YIELD_ROUNDS     4
+#define SLEEP_NS_FIRST   UINT64_C(200000)
+#define SLEEP_NS_MAX     UINT64_C(4000000)
 /* How long before an emulated link lets an operation end a thread stops sleeping: timers are not finer. */
 #define LINK_SPIN_NS UINT64_C(100000)
 
@@ -27,9 +28,11 @@ dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
     *channel = NULL;
     dmg_channel *opened = calloc(1, sizeof *opened);
     bool *is_failed = calloc(client->node_count, sizeof *is_failed);
-    if (!opened || !is_failed) {
+    dmg_node_traffic *traffic = calloc(client->node_count, sizeof *traffic);
+    if (!opened || !is_failed || !traffic) {
         free(opened);
         free(is_failed);
+        free(traffic);
         return dmg_error(DMG_ERR_MEMORY, "opening a channel: out of memory");
     }
     opened->backend = client->backend;
@@ -37,6 +40,7 @@ dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
     opened->nodes = client->nodes;
     opened->node_count = client->node_count;
     opened->is_failed = is_failed;
+    opened->traffic = traffic;
     dmg_status status = client->backend->channel_open(client->implementation, opened, &opened->implementation);
     if (status == DMG_OK && client->link) {
         status = dmg_link_channel_wrap(client->link, opened);
@@ -46,6 +50,7 @@ dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
     }
     if (status != DMG_OK) {
         free(is_failed);
+        free(traffic);
         free(opened);
         return dmg_error_prefix(status, "opening a channel");
     }
@@ -60,6 +65,7 @@ void dmg_channel_close(dmg_channel *channel)
     }
     channel->backend->channel_close(channel->implementation);
     free(channel->is_failed);
+    free(channel->traffic);
     free(channel);
 }
 
@@ -71,6 +77,11 @@ dmg_client *dmg_channel_client(const dmg_channel *channel)
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel)
 {
     return &channel->counters;
+}
+
+const dmg_node_traffic *dmg_channel_traffic(const dmg_channel *channel, uint16_t node)
+{
+    return node < channel->node_count ? &channel->traffic[node] : NULL;
 }
 
 /* ---- posting ---- */
@@ -132,9 +143,45 @@ static inline bool admit_word(dmg_channel *channel, dmg_address word, dmg_comple
     return true;
 }
 
-static inline void count(dmg_channel *channel, dmg_operation_kind kind, uint64_t bytes)
+/*
+ * A round begins when nothing of the completion is pending. A backend may end operations while they are posted, so what
+ * follows with the same completion still belongs to the round, until something was waited for.
+ */
+static inline void count_round(dmg_channel *channel, dmg_operation_kind kind, dmg_completion *completion)
+{
+    if (channel->round == completion) {
+        return;
+    }
+    uint64_t now_ns = dmg_now_ns();
+    channel->counters.post_ns += channel->round ? now_ns - channel->round_since_ns : 0;
+    channel->round_since_ns = now_ns;
+    channel->round = completion;
+    if (completion->pending == 1) {
+        completion->kind = (uint8_t)kind;
+        channel->counters.rounds[kind]++;
+        channel->counters.serial_parts[kind] += DMG_ROUND_PARTS / (completion->overlap ? completion->overlap : 1);
+    }
+}
+
+/* The thread goes on to wait, or to something else. */
+static inline void end_round(dmg_channel *channel)
+{
+    if (channel->round) {
+        channel->counters.post_ns += dmg_now_ns() - channel->round_since_ns;
+        channel->round = NULL;
+    }
+}
+
+static inline void count(dmg_channel *channel, dmg_operation_kind kind, uint16_t node, uint64_t bytes,
+                         dmg_completion *completion)
 {
     dmg_counters_count(&channel->counters, kind, bytes);
+    count_round(channel, kind, completion);
+    dmg_node_traffic *traffic = &channel->traffic[node];
+    bool is_atomic = kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA;
+    traffic->operations++;
+    traffic->read_bytes += kind == DMG_OPERATION_READ || is_atomic ? bytes : 0;
+    traffic->write_bytes += kind != DMG_OPERATION_READ ? bytes : 0;
     channel->unrung++;
 }
 
@@ -147,7 +194,7 @@ void dmg_post_read(dmg_channel *channel, dmg_address from, void *to, uint64_t by
         completion->pending--;
         return;
     }
-    count(channel, DMG_OPERATION_READ, bytes);
+    count(channel, DMG_OPERATION_READ, dmg_address_node(from), bytes, completion);
     channel->backend->post_read(channel->implementation, dmg_address_node(from), dmg_address_offset(from), to, bytes,
                                 completion);
 }
@@ -161,7 +208,7 @@ void dmg_post_write(dmg_channel *channel, const void *from, dmg_address to, uint
         completion->pending--;
         return;
     }
-    count(channel, DMG_OPERATION_WRITE, bytes);
+    count(channel, DMG_OPERATION_WRITE, dmg_address_node(to), bytes, completion);
     channel->backend->post_write(channel->implementation, from, dmg_address_node(to), dmg_address_offset(to), bytes,
                                  completion);
 }
@@ -172,7 +219,7 @@ void dmg_post_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, u
     if (!admit_word(channel, word, completion)) {
         return;
     }
-    count(channel, DMG_OPERATION_CAS, WORD_BYTES);
+    count(channel, DMG_OPERATION_CAS, dmg_address_node(word), WORD_BYTES, completion);
     channel->backend->post_cas64(channel->implementation, dmg_address_node(word), dmg_address_offset(word), expected,
                                  desired, observed, completion);
 }
@@ -183,7 +230,7 @@ void dmg_post_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uin
     if (!admit_word(channel, word, completion)) {
         return;
     }
-    count(channel, DMG_OPERATION_FAA, WORD_BYTES);
+    count(channel, DMG_OPERATION_FAA, dmg_address_node(word), WORD_BYTES, completion);
     channel->backend->post_faa64(channel->implementation, dmg_address_node(word), dmg_address_offset(word), addend,
                                  before, completion);
 }
@@ -201,13 +248,34 @@ void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const voi
                DMG_MESSAGE_BYTES_MAX);
         return;
     }
-    count(channel, DMG_OPERATION_MESSAGE, bytes);
+    count(channel, DMG_OPERATION_MESSAGE, node, bytes, completion);
     channel->backend->post_call(channel->implementation, node, type, payload, bytes, call, completion);
+}
+
+static inline void count_span(dmg_channel *channel, dmg_address address, uint64_t bytes)
+{
+    uint64_t offset = dmg_address_offset(address) % CACHE_LINE_BYTES;
+    dmg_counters_count_in_place(&channel->counters, bytes);
+    channel->counters.in_place_lines += (offset + bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
+    channel->has_touched = true;
+    if (dmg_address_node(address) < channel->node_count) {
+        dmg_node_traffic *traffic = &channel->traffic[dmg_address_node(address)];
+        traffic->operations++;
+        traffic->read_bytes += bytes;
+    }
+}
+
+static inline void count_touch_wait(dmg_channel *channel)
+{
+    channel->counters.in_place_waits += channel->has_touched;
+    channel->has_touched = false;
+    end_round(channel);
 }
 
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    dmg_counters_count_in_place(&channel->counters, bytes);
+    count_span(channel, address, bytes);
+    count_touch_wait(channel);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
         dmg_link_touch_wait(channel);
@@ -216,7 +284,7 @@ void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes
 
 void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    dmg_counters_count_in_place(&channel->counters, bytes);
+    count_span(channel, address, bytes);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
     }
@@ -224,6 +292,7 @@ void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t
 
 void dmg_channel_touch_wait(dmg_channel *channel)
 {
+    count_touch_wait(channel);
     if (channel->link) {
         dmg_link_touch_wait(channel);
     }
@@ -231,7 +300,8 @@ void dmg_channel_touch_wait(dmg_channel *channel)
 
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    dmg_counters_count_in_place(&channel->counters, bytes);
+    count_span(channel, address, bytes);
+    count_touch_wait(channel);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_WRITE, address, bytes);
         dmg_link_touch_wait(channel);
@@ -245,6 +315,7 @@ bool dmg_channel_charges_atomics(const dmg_channel *channel)
 
 void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word)
 {
+    channel->counters.in_place_atomics++;
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
         dmg_link_touch_wait(channel);
@@ -279,6 +350,7 @@ void dmg_channel_ring(dmg_channel *channel)
         channel->unrung = 0;
         channel->counters.rings++;
         channel->backend->ring(channel->implementation);
+        end_round(channel);
     }
 }
 
@@ -306,6 +378,7 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
 {
     uint64_t start_ns = dmg_now_ns();
     uint64_t sleep_ns = SLEEP_NS_FIRST;
+    channel->counters.waits++;
     for (uint32_t round = 0;; round++) {
         dmg_channel_poll(channel);
         if (completion->pending == 0) {
@@ -323,7 +396,9 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
             sleep_ns = sleep_ns * 2 < SLEEP_NS_MAX ? sleep_ns * 2 : SLEEP_NS_MAX;
         }
     }
-    channel->counters.wait_ns += dmg_now_ns() - start_ns;
+    uint64_t waited_ns = dmg_now_ns() - start_ns;
+    channel->counters.wait_ns += waited_ns;
+    channel->counters.message_wait_ns += completion->kind == DMG_OPERATION_MESSAGE ? waited_ns : 0;
 }
 
 static dmg_status explain(const dmg_channel *channel, const dmg_completion *completion)
@@ -348,6 +423,7 @@ static dmg_status explain(const dmg_channel *channel, const dmg_completion *comp
 dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion)
 {
     dmg_channel_ring(channel);
+    end_round(channel);
     if (completion->pending != 0) {
         wait_for(channel, completion);
     }

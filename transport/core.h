@@ -76,7 +76,11 @@ struct dmg_channel {
     uint32_t node_count;
     uint32_t unrung; /**< operations posted since the last ring */
     uint32_t deaths_seen;
-    bool *is_failed; /**< by node: fail_node was called */
+    bool *is_failed;             /**< by node: fail_node was called */
+    dmg_node_traffic *traffic;   /**< by node */
+    uint64_t round_since_ns;     /**< its first post */
+    const dmg_completion *round; /**< whose operation was posted last; NULL when something was waited for since */
+    bool has_touched;            /**< spans in place that were not waited for yet */
     dmg_counters counters;
     const dmg_completion *refused; /**< whose operation was refused last, and why */
     char refusal[192];

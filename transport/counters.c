@@ -5,6 +5,8 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         sum->operations[kind] += more->operations[kind];
         sum->bytes[kind] += more->bytes[kind];
+        sum->rounds[kind] += more->rounds[kind];
+        sum->serial_parts[kind] += more->serial_parts[kind];
     }
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
         sum->sizes[bucket] += more->sizes[bucket];
@@ -14,7 +16,13 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     sum->in_place_spans += more->in_place_spans;
     sum->in_place_bytes += more->in_place_bytes;
     sum->lost_swaps += more->lost_swaps;
+    sum->in_place_lines += more->in_place_lines;
+    sum->in_place_atomics += more->in_place_atomics;
+    sum->in_place_waits += more->in_place_waits;
+    sum->waits += more->waits;
     sum->wait_ns += more->wait_ns;
+    sum->message_wait_ns += more->message_wait_ns;
+    sum->post_ns += more->post_ns;
     sum->modelled_ns += more->modelled_ns;
 }
 
@@ -28,6 +36,8 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         sum->operations[kind] = difference(sum->operations[kind], part->operations[kind]);
         sum->bytes[kind] = difference(sum->bytes[kind], part->bytes[kind]);
+        sum->rounds[kind] = difference(sum->rounds[kind], part->rounds[kind]);
+        sum->serial_parts[kind] = difference(sum->serial_parts[kind], part->serial_parts[kind]);
     }
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
         sum->sizes[bucket] = difference(sum->sizes[bucket], part->sizes[bucket]);
@@ -37,7 +47,13 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     sum->in_place_spans = difference(sum->in_place_spans, part->in_place_spans);
     sum->in_place_bytes = difference(sum->in_place_bytes, part->in_place_bytes);
     sum->lost_swaps = difference(sum->lost_swaps, part->lost_swaps);
+    sum->in_place_lines = difference(sum->in_place_lines, part->in_place_lines);
+    sum->in_place_atomics = difference(sum->in_place_atomics, part->in_place_atomics);
+    sum->in_place_waits = difference(sum->in_place_waits, part->in_place_waits);
+    sum->waits = difference(sum->waits, part->waits);
     sum->wait_ns = difference(sum->wait_ns, part->wait_ns);
+    sum->message_wait_ns = difference(sum->message_wait_ns, part->message_wait_ns);
+    sum->post_ns = difference(sum->post_ns, part->post_ns);
     sum->modelled_ns = difference(sum->modelled_ns, part->modelled_ns);
 }
 

@@ -21,18 +21,35 @@ typedef enum dmg_operation_kind {
 /** Bucket i of a size histogram counts operations of 2^(i-1) < bytes <= 2^i; the last one has all larger ones. */
 #define DMG_SIZE_BUCKETS 32
 
+/** serial_parts of a round that nothing overlaps. */
+#define DMG_ROUND_PARTS 1024
+
 typedef struct dmg_counters {
     uint64_t operations[DMG_OPERATION_KINDS];
     uint64_t bytes[DMG_OPERATION_KINDS];
     uint64_t sizes[DMG_SIZE_BUCKETS]; /**< of reads and writes */
-    uint64_t rings;                   /**< doorbells: times that posted operations were handed to the link */
-    uint64_t in_place_spans;          /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
+    /**
+     * Dependent rounds, by the kind of their first operation: operations of one completion that were posted together,
+     * when nothing of it was pending. However slow a link is, a round has its latency once.
+     */
+    uint64_t rounds[DMG_OPERATION_KINDS];
+    /** Of them, in parts of DMG_ROUND_PARTS, what is left when rounds that were in flight together count once. */
+    uint64_t serial_parts[DMG_OPERATION_KINDS];
+    uint64_t rings;          /**< doorbells: times that posted operations were handed to the link */
+    uint64_t in_place_spans; /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
     uint64_t in_place_bytes;
     uint64_t in_place_sizes[DMG_SIZE_BUCKETS]; /**< of those spans */
     uint64_t
-        lost_swaps;   /**< compare-and-swaps, posted or in place, that another update forestalled, and were repeated */
-    uint64_t wait_ns; /**< time in dmg_wait, and waiting for an emulated link in place */
-    uint64_t modelled_ns; /**< time of an emulated link that was accounted for, not spent (link.h) */
+        lost_swaps; /**< compare-and-swaps, posted or in place, that another update forestalled, and were repeated */
+    uint64_t in_place_lines;   /**< of 64 bytes, of these spans */
+    uint64_t in_place_atomics; /**< by this CPU, on words of the pool */
+    uint64_t
+        in_place_waits; /**< times that spans were needed before going on: spans that are read together count once */
+    uint64_t waits;     /**< times that dmg_wait found something pending: depends on how fast the link is */
+    uint64_t wait_ns;   /**< time in dmg_wait, and waiting for an emulated link in place */
+    uint64_t message_wait_ns; /**< of it, for messages: what a memory node took to answer, and its way */
+    uint64_t post_ns;         /**< from a round's first post until the thread went on to wait or to something else */
+    uint64_t modelled_ns;     /**< time of an emulated link that was accounted for, not spent (link.h) */
 } dmg_counters;
 
 static inline uint32_t dmg_size_bucket(uint64_t bytes)
@@ -57,6 +74,13 @@ static inline void dmg_counters_count_in_place(dmg_counters *counters, uint64_t 
     counters->in_place_bytes += bytes;
     counters->in_place_sizes[dmg_size_bucket(bytes)]++;
 }
+
+/** What went to one memory node. Spans used in place count as reads. */
+typedef struct dmg_node_traffic {
+    uint64_t operations;
+    uint64_t read_bytes;
+    uint64_t write_bytes;
+} dmg_node_traffic;
 
 /** sum += more. */
 void dmg_counters_add(dmg_counters *sum, const dmg_counters *more);

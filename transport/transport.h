@@ -196,6 +196,8 @@ void dmg_channel_close(dmg_channel *channel);
 /** The client that the channel was opened on: layers that are given a channel ask it for nodes and capabilities. */
 dmg_client *dmg_channel_client(const dmg_channel *channel);
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel);
+/** What this channel sent to one memory node, and fetched from it; NULL when there is no such node. */
+const dmg_node_traffic *dmg_channel_traffic(const dmg_channel *channel, uint16_t node);
 
 /**
  * What a task waits on: operations that carry it and have not ended. Zero it, post any number of operations with it,
@@ -205,6 +207,8 @@ typedef struct dmg_completion {
     uint32_t pending;
     dmg_status status;
     uint16_t failed_node; /**< when status is not DMG_OK */
+    uint8_t overlap;      /**< for the counters: rounds of this thread that are in flight together; 0: this one alone */
+    uint8_t kind;         /**< for the counters: of the first operation of its last round */
 } dmg_completion;
 
 /** A message's answer. */
@@ -254,7 +258,7 @@ void dmg_channel_touch_wait(dmg_channel *channel);
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes);
 /** Whether atomic operations by the CPU are to be charged, by dmg_channel_touch_atomic: only over an emulated link. */
 bool dmg_channel_charges_atomics(const dmg_channel *channel);
-/** Take the link's time for an atomic operation on this word by the CPU. Not counted: the caller counts its updates. */
+/** Account for an atomic operation on this word by the CPU. Over an emulated link it takes the link's time. */
 void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word);
 /** Count compare-and-swaps that lost against another update and are to be repeated: only who swaps knows. */
 void dmg_channel_count_lost_swaps(dmg_channel *channel, uint64_t count);

@@ -135,6 +135,20 @@ void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters)
     }
 }
 
+void dmg_engine_traffic(const dmg_engine *engine, uint16_t node, dmg_node_traffic *traffic)
+{
+    *traffic = (dmg_node_traffic){0};
+    for (uint32_t i = 0; i <= engine->options.threads; i++) {
+        const dmg_channel *channel = i == 0 ? engine->channel : engine->workers[i - 1].channel;
+        const dmg_node_traffic *more = dmg_channel_traffic(channel, node);
+        if (more) {
+            traffic->operations += more->operations;
+            traffic->read_bytes += more->read_bytes;
+            traffic->write_bytes += more->write_bytes;
+        }
+    }
+}
+
 /* ---- errors ---- */
 
 void dmg_worker_keep(dmg_worker *worker, dmg_status status)
@@ -201,6 +215,7 @@ dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
             return status;
         }
     }
+    engine->barriers++;
     if (engine->job->size == 1) {
         return DMG_OK; /* what is reduced over one rank is what it was */
     }
@@ -302,6 +317,7 @@ void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dm
     dmg_engine_reset_counts(engine);
     clock->started_ns = dmg_now_ns();
     clock->barrier_ns = engine->barrier_ns;
+    clock->barriers = engine->barriers;
     clock->remote_updates = count_remote_updates(engine);
     dmg_engine_counters(engine, &clock->counters);
 }
@@ -323,6 +339,7 @@ dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_cloc
     }
     row.elapsed_ns = dmg_now_ns() - clock->started_ns;
     row.barrier_ns = engine->barrier_ns - clock->barrier_ns;
+    row.barriers = engine->barriers - clock->barriers;
     row.updates_remote = count_remote_updates(engine) - clock->remote_updates;
     dmg_engine_counters(engine, &row.counters);
     dmg_counters_subtract(&row.counters, &clock->counters);
@@ -340,6 +357,7 @@ void dmg_engine_finish(dmg_engine *engine, uint64_t started_ns, const dmg_range_
     result->iterations = engine->iterations;
     result->elapsed_ns = dmg_now_ns() - started_ns;
     result->barrier_ns = engine->barrier_ns;
+    result->barriers = engine->barriers;
     result->wait_ns = counters.wait_ns;
 }
 

@@ -50,6 +50,7 @@ typedef struct dmg_iteration {
     uint64_t references;     /**< segments that were passed on by reference */
     uint64_t elapsed_ns;
     uint64_t barrier_ns;   /**< of it, in barriers */
+    uint64_t barriers;     /**< how many; a lone rank does not wait in them */
     dmg_counters counters; /**< what went over the interconnect, all threads */
 } dmg_iteration;
 
@@ -61,6 +62,7 @@ typedef struct dmg_run_result {
     dmg_iteration *iterations; /**< owned by the engine */
     uint64_t elapsed_ns;       /**< of the iterations and the start values, without loading */
     uint64_t barrier_ns;
+    uint64_t barriers;
     uint64_t wait_ns; /**< waiting for operations, all threads added */
     double residual;  /**< last value of the program's convergence measure, or 0 */
 } dmg_run_result;
@@ -79,6 +81,8 @@ void dmg_engine_destroy(dmg_engine *engine);
 const dmg_budget *dmg_engine_budget(const dmg_engine *engine);
 /** Everything that this rank's channels did so far. */
 void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters);
+/** Of it, what went to one memory node. */
+void dmg_engine_traffic(const dmg_engine *engine, uint16_t node, dmg_node_traffic *traffic);
 
 /**
  * Load a share of the graph with all workers: this rank's part of the vertices by arcs. Ends with a barrier.

@@ -329,8 +329,20 @@ uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_setup *setup, const dm
     return (uint32_t)(vertices < spans ? vertices : spans);
 }
 
+/* For the counters: so many tasks have something in flight together. Few chunks do not keep all of them busy. */
+static void note_overlap(dmg_retrieval *retrieval, const dmg_chunks *chunks)
+{
+    uint64_t vertices = (uint64_t)chunks->chunk_vertices * chunks->workers;
+    uint64_t overlap = vertices > 0 ? (chunks->last - chunks->first + vertices - 1) / vertices : 1;
+    overlap = overlap < retrieval->task_count ? overlap : retrieval->task_count;
+    for (uint32_t i = 0; i < retrieval->task_count; i++) {
+        retrieval->tasks[i].completion.overlap = (uint8_t)overlap;
+    }
+}
+
 dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_chunks *chunks)
 {
+    note_overlap(retrieval, chunks);
     bool more = true;
     dmg_status status = DMG_OK;
     while (status == DMG_OK) {

@@ -47,6 +47,7 @@ struct dmg_engine {
     uint32_t iterations_kept;
     uint32_t iteration_capacity; /**< of `iterations` */
     uint64_t barrier_ns;
+    uint64_t barriers;
 };
 
 /** Keep a worker's error, whose context lies in the worker's thread. */
@@ -79,6 +80,7 @@ dmg_worker dmg_engine_counts(const dmg_engine *engine);
 typedef struct dmg_iteration_clock {
     uint64_t started_ns;
     uint64_t barrier_ns;
+    uint64_t barriers;
     uint64_t remote_updates;
     dmg_counters counters;
 } dmg_iteration_clock;

@@ -31,7 +31,6 @@ struct dmg_direct_remote {
     dmg_update_target target;
     dmg_update_counters counters;
     bool in_place;
-    bool charges_atomics; /* an emulated link wants its time for each */
     bool attributes_are_halves;
     dmg_status status;
     uint32_t count;
@@ -54,7 +53,6 @@ dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dm
     (*queue)->client = client;
     (*queue)->channel = channel;
     (*queue)->budget = budget;
-    (*queue)->charges_atomics = dmg_channel_charges_atomics(channel);
     (*queue)->in_place = (capabilities->flags & needed) == needed && capabilities->atomics == DMG_ATOMICS_CALLER_CPU;
     return DMG_OK;
 }
@@ -102,9 +100,7 @@ static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t 
         if (desired == seen) {
             return;
         }
-        if (queue->charges_atomics) {
-            dmg_channel_touch_atomic(queue->channel, address & ~UINT64_C(7));
-        }
+        dmg_channel_touch_atomic(queue->channel, address & ~UINT64_C(7));
         if (atomic_compare_exchange_weak_explicit(word, &seen, desired, memory_order_relaxed, memory_order_relaxed)) {
             break;
         }

@@ -123,7 +123,7 @@ static void send(dmg_value_redistribution *queue, uint32_t index)
     take_answer(queue, call);
     node->message.request.count = node->used_bytes / queue->update_bytes;
     call->call = (dmg_call){.reply = &call->reply, .reply_capacity = sizeof call->reply};
-    call->completion = (dmg_completion){0};
+    call->completion = (dmg_completion){.overlap = CALLS_A_NODE};
     call->is_sent = true;
     dmg_post_call(queue->channel, (uint16_t)index, DMG_POOL_UPDATE, &node->message,
                   sizeof node->message.request + node->used_bytes, &call->call, &call->completion);

@@ -565,6 +565,84 @@ static void counters_are_exact(void)
     dmg_channel_close(channel);
 }
 
+static void rounds_that_depend_on_each_other_are_counted(void)
+{
+    dmg_channel *channel;
+    char buffer[1024] = {0};
+    CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
+    const dmg_counters *counters = dmg_channel_counters(channel);
+    dmg_completion completion = {0};
+    for (int round = 0; round < 3; round++) { /* however many operations a round has, and whatever ends at once */
+        for (int i = 0; i < 10; i++) {
+            dmg_post_read(channel, dmg_address_make(0, 8192), buffer, 100, &completion);
+        }
+        CU_ASSERT_EQUAL(dmg_wait(channel, &completion), DMG_OK);
+    }
+    CU_ASSERT_EQUAL(counters->rounds[DMG_OPERATION_READ], 3);
+    CU_ASSERT_EQUAL(counters->serial_parts[DMG_OPERATION_READ], 3 * DMG_ROUND_PARTS);
+    /* Four tasks with a round each: of the kind that they begin with, and in flight together. */
+    dmg_completion tasks[4] = {{.overlap = 4}, {.overlap = 4}, {.overlap = 4}, {.overlap = 4}};
+    for (int i = 0; i < 4; i++) {
+        dmg_post_write(channel, buffer, dmg_address_make(1, 8192), 8, &tasks[i]);
+        dmg_post_read(channel, dmg_address_make(1, 8192), buffer, 8, &tasks[i]);
+        dmg_channel_touch_wait(channel); /* goes on with something else */
+    }
+    for (int i = 0; i < 4; i++) {
+        CU_ASSERT_EQUAL(dmg_wait(channel, &tasks[i]), DMG_OK);
+    }
+    CU_ASSERT_EQUAL(counters->rounds[DMG_OPERATION_READ], 3);
+    CU_ASSERT_EQUAL(counters->rounds[DMG_OPERATION_WRITE], 4);
+    CU_ASSERT_EQUAL(counters->serial_parts[DMG_OPERATION_WRITE], DMG_ROUND_PARTS);
+    dmg_call call = {.reply = buffer, .reply_capacity = sizeof buffer};
+    CU_ASSERT_EQUAL(dmg_message(channel, 0, TEST_ECHO, "1234567", 7, &call), DMG_OK);
+    CU_ASSERT_EQUAL(counters->rounds[DMG_OPERATION_MESSAGE], 1);
+    CU_ASSERT_TRUE(counters->waits >= 1); /* for the answer; the rest depends on the backend */
+    CU_ASSERT_TRUE(counters->message_wait_ns > 0 && counters->message_wait_ns <= counters->wait_ns);
+    CU_ASSERT_TRUE(counters->post_ns > 0);
+    dmg_channel_close(channel);
+}
+
+static void spans_in_place_are_counted_by_line_and_by_wait(void)
+{
+    dmg_channel *channel;
+    CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
+    const dmg_counters *counters = dmg_channel_counters(channel);
+    dmg_channel_touch(channel, dmg_address_make(0, 8192 + 60), 8); /* two lines */
+    for (uint64_t i = 0; i < 5; i++) {
+        dmg_channel_touch_ahead(channel, dmg_address_make(0, 8192 + 64 * i), 64);
+    }
+    dmg_channel_touch_wait(channel);
+    dmg_channel_touch_wait(channel); /* nothing to wait for */
+    dmg_channel_touch_atomic(channel, dmg_address_make(0, 8192));
+    CU_ASSERT_EQUAL(counters->in_place_spans, 6);
+    CU_ASSERT_EQUAL(counters->in_place_lines, 7);
+    CU_ASSERT_EQUAL(counters->in_place_waits, 2);
+    CU_ASSERT_EQUAL(counters->in_place_atomics, 1);
+    dmg_channel_close(channel);
+}
+
+static void traffic_is_counted_by_memory_node(void)
+{
+    dmg_channel *channel;
+    char buffer[1000] = {0};
+    uint64_t seen;
+    CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_read(channel, dmg_address_make(0, 8192), buffer, 1000), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_write(channel, buffer, dmg_address_make(1, 8192), 500), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_faa64(channel, dmg_address_make(1, 8192), 0, &seen), DMG_OK);
+    dmg_channel_touch(channel, dmg_address_make(0, 8192), 24);
+    const dmg_node_traffic *first = dmg_channel_traffic(channel, 0);
+    const dmg_node_traffic *second = dmg_channel_traffic(channel, 1);
+    CU_ASSERT_PTR_NULL(dmg_channel_traffic(channel, 99));
+    CU_ASSERT_EQUAL(first->operations, 2);
+    CU_ASSERT_EQUAL(first->read_bytes, 1024);
+    CU_ASSERT_EQUAL(first->write_bytes, 0);
+    CU_ASSERT_EQUAL(second->operations, 2);
+    CU_ASSERT_EQUAL(second->read_bytes, 8);
+    CU_ASSERT_EQUAL(second->write_bytes, 508);
+    dmg_channel_close(channel);
+}
+
 static void memory_node_counts_the_messages_that_it_served(void)
 {
     dmg_counters before;
@@ -692,6 +770,9 @@ static const dmg_test tests[] = {
     DMG_TEST(answers_may_come_later_and_in_any_order),
     DMG_TEST(closing_a_channel_cancels_what_is_in_flight),
     DMG_TEST(counters_are_exact),
+    DMG_TEST(rounds_that_depend_on_each_other_are_counted),
+    DMG_TEST(spans_in_place_are_counted_by_line_and_by_wait),
+    DMG_TEST(traffic_is_counted_by_memory_node),
     DMG_TEST(memory_node_counts_the_messages_that_it_served),
     DMG_TEST(size_buckets_are_powers_of_two),
     DMG_TEST(named_segment_lives_as_long_as_its_memory_node),

@@ -94,11 +94,13 @@ dmg_status dmg_link_measure_lags(dmg_client *client, dmg_link *link)
     dmg_link_costs_from(&settings, link->ticks_a_second, &trial.costs);
     const dmg_node node = {.segment_bytes = sizeof(uint64_t)};
     bool is_failed = false;
+    dmg_node_traffic traffic = {0};
     dmg_channel channel = {.backend = &null_backend,
                            .client = client,
                            .nodes = &node,
                            .node_count = 1,
                            .is_failed = &is_failed,
+                           .traffic = &traffic,
                            .deaths_seen = atomic_load(&client->deaths)};
     dmg_status status = dmg_link_channel_wrap(&trial, &channel);
     if (status == DMG_OK) {
