@@ -107,12 +107,14 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
 
 static json_t *range_array_json(const dmg_range_array *array)
 {
+    json_t *ends = json_array();
     json_t *bases = json_array();
     for (uint32_t node = 0; node < array->node_count && node < DMG_RANGE_ARRAY_NODES_MAX; node++) {
+        json_array_append_new(ends, json_integer(COUNT(array->ends[node])));
         json_array_append_new(bases, json_integer(COUNT(array->base[node])));
     }
-    return json_pack("{s:I, s:I, s:I, s:o}", "count", COUNT(array->count), "per_node", COUNT(array->per_node),
-                     "element_bytes", COUNT(array->element_bytes), "bases", bases);
+    return json_pack("{s:I, s:I, s:o, s:o}", "count", COUNT(array->count), "element_bytes", COUNT(array->element_bytes),
+                     "ends", ends, "bases", bases);
 }
 
 static dmg_status range_array_from_json(const json_t *object, dmg_range_array *array)
@@ -121,26 +123,27 @@ static dmg_status range_array_from_json(const json_t *object, dmg_range_array *a
     uint64_t element_bytes = 0;
     dmg_status status = take_count(object, "count", &array->count);
     if (status == DMG_OK) {
-        status = take_count(object, "per_node", &array->per_node);
-    }
-    if (status == DMG_OK) {
         status = take_count(object, "element_bytes", &element_bytes);
-    }
-    const json_t *bases = json_object_get(object, "bases");
-    size_t nodes = json_array_size(bases);
-    if (status == DMG_OK &&
-        (nodes > DMG_RANGE_ARRAY_NODES_MAX || element_bytes > 64 ||
-         (array->count > 0 && (array->per_node == 0 || nodes == 0 || (array->count - 1) / array->per_node >= nodes)))) {
-        status = dmg_error(DMG_ERR_PROTOCOL, "a node's report has an impossible range array");
     }
     if (status != DMG_OK) {
         return status;
     }
+    const json_t *ends = json_object_get(object, "ends");
+    const json_t *bases = json_object_get(object, "bases");
+    size_t nodes = json_array_size(bases);
+    bool is_possible = nodes <= DMG_RANGE_ARRAY_NODES_MAX && json_array_size(ends) == nodes && element_bytes <= 64;
+    uint64_t end = 0;
+    for (size_t node = 0; node < nodes && is_possible; node++) {
+        array->ends[node] = (uint64_t)json_integer_value(json_array_get(ends, node));
+        array->base[node] = (dmg_address)json_integer_value(json_array_get(bases, node));
+        is_possible = array->ends[node] >= end;
+        end = array->ends[node];
+    }
+    if (!is_possible || end != array->count) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a node's report has an impossible range array");
+    }
     array->element_bytes = (uint32_t)element_bytes;
     array->node_count = (uint32_t)nodes;
-    for (size_t node = 0; node < nodes; node++) {
-        array->base[node] = (dmg_address)json_integer_value(json_array_get(bases, node));
-    }
     return DMG_OK;
 }
 

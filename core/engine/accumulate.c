@@ -163,15 +163,14 @@ static uint64_t cache_bytes(const dmg_accumulate_run *run)
 static dmg_status make_arrays(dmg_accumulate_run *run)
 {
     dmg_engine *engine = run->engine;
-    uint64_t vertices = engine->store->vertex_count;
     run->partial_count = run->is_pull ? engine->job->size : 1;
     if (run->partial_count > DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS) {
         return dmg_error(DMG_ERR_LIMIT, "%u compute nodes: pulling works with %d at most; use --direction push",
                          run->partial_count, DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS);
     }
-    dmg_status status = dmg_engine_array(engine, vertices, sizeof(double), &run->values);
+    dmg_status status = dmg_engine_vertex_array(engine, sizeof(double), &run->values);
     for (uint32_t i = 0; i < run->partial_count && status == DMG_OK; i++) {
-        status = dmg_engine_array(engine, vertices, sizeof(double), &run->partials[i]);
+        status = dmg_engine_vertex_array(engine, sizeof(double), &run->partials[i]);
     }
     if (status != DMG_OK) {
         return status;

@@ -258,6 +258,16 @@ dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element
     return share_array(engine, status, array);
 }
 
+dmg_status dmg_engine_vertex_array(dmg_engine *engine, uint32_t element_bytes, dmg_range_array *array)
+{
+    dmg_status status = DMG_OK;
+    if (engine->job->rank == 0) {
+        status = dmg_range_array_allocate_beside(engine->channel, engine->job->id, &engine->store->out_degrees, 1,
+                                                 element_bytes, array);
+    }
+    return share_array(engine, status, array);
+}
+
 dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, dmg_range_array *array)
 {
     dmg_status status = DMG_OK;

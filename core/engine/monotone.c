@@ -369,8 +369,7 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
 static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
 {
     dmg_engine *engine = run->engine;
-    uint64_t vertices = engine->store->vertex_count;
-    dmg_status status = dmg_engine_array(engine, vertices, dmg_combine_bytes(run->program->combine), &run->values);
+    dmg_status status = dmg_engine_vertex_array(engine, dmg_combine_bytes(run->program->combine), &run->values);
     for (uint32_t i = 0; i < 2 && status == DMG_OK; i++) {
         status = dmg_engine_bitmap(engine, &run->values, &run->activation[i]);
     }

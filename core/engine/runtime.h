@@ -62,8 +62,10 @@ dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, 
 /** Meet all ranks. Fails with DMG_ERR_PEER too when a memory node died, although nothing was sent to it. */
 dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction);
 
-/** An array of the run, one element a vertex: rank 0 allocates it, all ranks get it. Zeroed. */
+/** An array of the run: rank 0 allocates it, all ranks get it. Zeroed. */
 dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element_bytes, dmg_range_array *array);
+/** One with an element a vertex, each on the memory node that has the vertex's index entry; otherwise the same. */
+dmg_status dmg_engine_vertex_array(dmg_engine *engine, uint32_t element_bytes, dmg_range_array *array);
 
 /** An array of words of 64 vertices beside one of the run's arrays; otherwise the same. */
 dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, dmg_range_array *array);

@@ -10,47 +10,69 @@
 /* Ranges begin at multiples of so many elements: a bitmap's words, and an attribute's cache lines, are never split. */
 #define RANGE_ELEMENTS 64
 
-/* Allocate `count` elements, `per_node` on each node. */
-static dmg_status allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint64_t per_node,
-                           uint32_t element_bytes, uint32_t node_count, dmg_range_array *array)
+/* Allocate what an array's ends say. */
+static dmg_status allocate(dmg_channel *channel, uint64_t job, dmg_range_array *made, dmg_range_array *array)
 {
     memset(array, 0, sizeof *array);
-    uint64_t bytes_per_node;
-    if (element_bytes == 0) {
+    uint64_t bytes;
+    if (made->element_bytes == 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "an array of elements of 0 bytes was asked for");
     }
-    if (!dmg_checked_multiply(per_node, element_bytes, &bytes_per_node) || bytes_per_node > DMG_ADDRESS_OFFSET_MASK) {
-        return dmg_error(DMG_ERR_LIMIT, "an array of %llu elements of %u bytes fits into no pool",
-                         (unsigned long long)count, element_bytes);
+    for (uint32_t node = 0; node < made->node_count; node++) {
+        uint64_t elements = made->ends[node] - dmg_range_array_first(made, node);
+        if (!dmg_checked_multiply(elements, made->element_bytes, &bytes) || bytes > DMG_ADDRESS_OFFSET_MASK) {
+            return dmg_error(DMG_ERR_LIMIT, "an array of %llu elements of %u bytes fits into no pool",
+                             (unsigned long long)made->count, made->element_bytes);
+        }
     }
-    dmg_range_array made = {
-        .count = count, .per_node = per_node, .element_bytes = element_bytes, .node_count = node_count};
-    for (uint32_t node = 0; node < node_count && node * per_node < count; node++) {
-        uint64_t left = count - node * per_node;
-        uint64_t elements = left < per_node ? left : per_node;
-        dmg_status status = dmg_pool_allocate(channel, (uint16_t)node, job, elements * element_bytes, &made.base[node]);
+    for (uint32_t node = 0; node < made->node_count; node++) {
+        uint64_t elements = made->ends[node] - dmg_range_array_first(made, node);
+        if (elements == 0) {
+            continue;
+        }
+        dmg_status status =
+            dmg_pool_allocate(channel, (uint16_t)node, job, elements * made->element_bytes, &made->base[node]);
         if (status != DMG_OK) {
             char sentence[512];
             snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-            (void)dmg_range_array_free(channel, &made);
+            (void)dmg_range_array_free(channel, made);
             return dmg_error(status, "%s", sentence);
         }
     }
-    *array = made;
+    *array = *made;
     return DMG_OK;
+}
+
+/* Where the range of a node ends that has, with those before it, `part` of `total`. */
+static uint64_t end_of_share(uint64_t count, uint64_t part, uint64_t total)
+{
+    uint64_t exact = (uint64_t)((unsigned __int128)count * part / total);
+    uint64_t rounded;
+    return dmg_checked_round_up(exact, RANGE_ELEMENTS, &rounded) && rounded < count ? rounded : count;
+}
+
+dmg_status dmg_range_array_allocate_by_share(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
+                                             const dmg_pool_shares *shares, dmg_range_array *array)
+{
+    dmg_range_array made = {.count = count, .element_bytes = element_bytes, .node_count = shares->node_count};
+    uint64_t total = 0;
+    for (uint32_t node = 0; node < shares->node_count; node++) {
+        total += shares->weight[node];
+    }
+    uint64_t part = 0;
+    for (uint32_t node = 0; node < shares->node_count; node++) {
+        part += shares->weight[node];
+        made.ends[node] = end_of_share(count, part, total);
+    }
+    return allocate(channel, job, &made, array);
 }
 
 dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
                                     dmg_range_array *array)
 {
-    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
-    node_count = node_count < DMG_RANGE_ARRAY_NODES_MAX ? node_count : DMG_RANGE_ARRAY_NODES_MAX;
-    uint64_t per_node = count / node_count + (count % node_count != 0);
-    per_node = per_node == 0 ? 1 : per_node;
-    if (!dmg_checked_round_up(per_node, RANGE_ELEMENTS, &per_node)) {
-        return dmg_error(DMG_ERR_LIMIT, "an array of %llu elements fits into no pool", (unsigned long long)count);
-    }
-    return allocate(channel, job, count, per_node, element_bytes, node_count, array);
+    dmg_pool_shares shares;
+    dmg_pool_shares_even(dmg_channel_client(channel), &shares);
+    return dmg_range_array_allocate_by_share(channel, job, count, element_bytes, &shares, array);
 }
 
 dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, const dmg_range_array *other,
@@ -60,8 +82,12 @@ dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, c
         return dmg_error(DMG_ERR_ARGUMENT, "an array beside another with an element for each %u was asked for",
                          elements_each);
     }
-    uint64_t count = other->count / elements_each + (other->count % elements_each != 0);
-    return allocate(channel, job, count, other->per_node / elements_each, element_bytes, other->node_count, array);
+    dmg_range_array made = {.element_bytes = element_bytes, .node_count = other->node_count};
+    made.count = other->count / elements_each + (other->count % elements_each != 0);
+    for (uint32_t node = 0; node < other->node_count; node++) {
+        made.ends[node] = other->ends[node] / elements_each + (other->ends[node] % elements_each != 0);
+    }
+    return allocate(channel, job, &made, array);
 }
 
 dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array)

@@ -1,7 +1,7 @@
 /**
  * @file range_array.h
- * An array in the pool, split by range over the memory nodes (DMG, section 4.2.3): node k holds elements [k * per_node,
- * (k + 1) * per_node).
+ * An array in the pool, split by range over the memory nodes (DMG, section 4.2.3): each node holds consecutive
+ * elements, as many as its share of the pool's memory asks for.
  */
 #ifndef DMG_CORE_POOL_RANGE_ARRAY_H
 #define DMG_CORE_POOL_RANGE_ARRAY_H
@@ -14,23 +14,40 @@
 /** Plain data: it travels in the catalog. */
 typedef struct dmg_range_array {
     uint64_t count;
-    uint64_t per_node; /**< elements on each node but the last; a multiple of 64 */
     uint32_t element_bytes;
     uint32_t node_count;
+    uint64_t
+        ends[DMG_RANGE_ARRAY_NODES_MAX]; /**< node k holds [ends[k - 1], ends[k]); multiples of 64, but for count */
     dmg_address base[DMG_RANGE_ARRAY_NODES_MAX];
 } dmg_range_array;
+
+/** The node of an element. Looking through the few ends is no slower than a division. */
+static inline uint32_t dmg_range_array_node(const dmg_range_array *array, uint64_t index)
+{
+    uint32_t node = 0;
+    while (node + 1 < array->node_count && index >= array->ends[node]) {
+        node++;
+    }
+    return node;
+}
+
+/** The first element of a node. */
+static inline uint64_t dmg_range_array_first(const dmg_range_array *array, uint32_t node)
+{
+    return node == 0 ? 0 : array->ends[node - 1];
+}
 
 /** Address of an element; the elements up to the end of its node's range follow it. */
 static inline dmg_address dmg_range_array_address(const dmg_range_array *array, uint64_t index)
 {
-    uint64_t node = index / array->per_node;
-    return array->base[node] + (index - node * array->per_node) * array->element_bytes;
+    uint32_t node = dmg_range_array_node(array, index);
+    return array->base[node] + (index - dmg_range_array_first(array, node)) * array->element_bytes;
 }
 
 /** How many of the elements [first, first + count) lie on the node of the first one. */
 static inline uint64_t dmg_range_array_run(const dmg_range_array *array, uint64_t first, uint64_t count)
 {
-    uint64_t left = array->per_node - first % array->per_node;
+    uint64_t left = array->ends[dmg_range_array_node(array, first)] - first;
     return count < left ? count : left;
 }
 

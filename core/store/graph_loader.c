@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/store/edge_list.h"
 #include "core/store/graph_store.h"
+#include "core/store/list_placement.h"
 #include "core/store/write_stream.h"
 
 #include <inttypes.h>
@@ -35,23 +36,19 @@ typedef struct graph_loader {
 typedef struct stored_direction {
     const dmg_adjacency *adjacency;
     const dmg_range_array *index;
+    dmg_list_placement placement; /**< of the loader's vertices */
 } stored_direction;
 
 static uint32_t list_directions(const graph_loader *loader, stored_direction *directions)
 {
     uint32_t count = 0;
     if (loader->store->has_out) {
-        directions[count++] = (stored_direction){&loader->graph->out, &loader->store->out_index};
+        directions[count++] = (stored_direction){.adjacency = &loader->graph->out, .index = &loader->store->out_index};
     }
     if (loader->store->has_in) {
-        directions[count++] = (stored_direction){&loader->graph->in, &loader->store->in_index};
+        directions[count++] = (stored_direction){.adjacency = &loader->graph->in, .index = &loader->store->in_index};
     }
     return count;
-}
-
-static uint32_t node_of_batch(const graph_loader *loader, uint64_t vertex)
-{
-    return (uint32_t)(vertex / DMG_STORE_BATCH_VERTICES % loader->node_count);
 }
 
 static uint64_t end_of_batch(const graph_loader *loader, uint64_t vertex)
@@ -81,7 +78,7 @@ static dmg_status lay_out(graph_loader *loader, const stored_direction *directio
                                   direction->adjacency->destinations + offsets[vertex], (uint32_t)degree, lengths);
             fit = dmg_index_lengths_fit(shape, lengths);
         }
-        uint64_t *end = &loader->ends[node_of_batch(loader, vertex)];
+        uint64_t *end = &loader->ends[dmg_list_placement_node(&direction->placement, vertex)];
         *end = dmg_edge_list_place(shape, *end, (uint32_t)degree, !fit).end;
     }
     return DMG_OK;
@@ -178,7 +175,8 @@ static dmg_status load_vertex(graph_loader *loader, const stored_direction *dire
                          dmg_graph_id(loader->graph, (uint32_t)vertex), loader->store->vertex_count);
     }
     if (degree > shape->in_place_degree_max) {
-        load_out_of_place(loader, node_of_batch(loader, vertex), destinations, weights, (uint32_t)degree, entry);
+        uint32_t node = dmg_list_placement_node(&direction->placement, vertex);
+        load_out_of_place(loader, node, destinations, weights, (uint32_t)degree, entry);
     } else if (weights) {
         uint32_t edges[DMG_INDEX_ENTRY_BYTES_MAX / 4];
         interleave(destinations, weights, degree, edges);
@@ -318,11 +316,15 @@ dmg_status dmg_graph_store_load(dmg_channel *channel, const dmg_graph_store *sto
         .graph = graph,
         .first = first,
         .last = last,
-        .node_count = dmg_client_node_count(dmg_channel_client(channel)),
+        .node_count = store->shares.node_count,
         .progress_arcs = progress_arcs,
     };
     stored_direction directions[2];
     uint32_t direction_count = list_directions(&loader, directions);
+    for (uint32_t i = 0; i < direction_count && status == DMG_OK; i++) {
+        status = dmg_list_placement_make(&store->shares, graph->vertex_count, directions[i].adjacency->offsets, first,
+                                         last, &directions[i].placement);
+    }
     for (uint32_t i = 0; i < direction_count && status == DMG_OK; i++) {
         status = lay_out(&loader, &directions[i]);
     }
@@ -334,6 +336,9 @@ dmg_status dmg_graph_store_load(dmg_channel *channel, const dmg_graph_store *sto
     }
     if (status != DMG_OK) {
         free_extents(&loader);
+    }
+    for (uint32_t i = 0; i < direction_count; i++) {
+        dmg_list_placement_destroy(&directions[i].placement);
     }
     return status;
 }

@@ -127,14 +127,18 @@ static void free_arrays(dmg_channel *channel, const store_array *arrays, uint32_
 /** Allocate all arrays, or none. */
 static dmg_status allocate_arrays(dmg_channel *channel, uint64_t job, dmg_graph_store *store)
 {
+    dmg_status status = dmg_pool_shares_by_room(channel, &store->shares);
+    if (status != DMG_OK) {
+        return status;
+    }
     store_array arrays[STORE_ARRAYS];
     list_arrays(store, arrays);
     for (uint32_t i = 0; i < STORE_ARRAYS; i++) {
         if (arrays[i].element_bytes == 0) {
             continue;
         }
-        dmg_status status =
-            dmg_range_array_allocate(channel, job, arrays[i].count, arrays[i].element_bytes, arrays[i].array);
+        status = dmg_range_array_allocate_by_share(channel, job, arrays[i].count, arrays[i].element_bytes,
+                                                   &store->shares, arrays[i].array);
         if (status != DMG_OK) {
             dmg_error_prefix(status, "allocating the %s of the graph store", arrays[i].name);
             free_arrays(channel, arrays, i);
@@ -227,24 +231,27 @@ static dmg_status check_array(const store_array *expected, const dmg_client *cli
 {
     uint64_t count = expected->count;
     const dmg_range_array *array = expected->array;
-    uint64_t capacity;
     if (array->count != count || array->element_bytes != expected->element_bytes) {
         return dmg_error(DMG_ERR_CORRUPT,
                          "graph store: %s has %" PRIu64 " elements of %u bytes, expected %" PRIu64 " of %u",
                          expected->name, array->count, array->element_bytes, count, expected->element_bytes);
     }
-    if (array->node_count < 1 || array->node_count > DMG_RANGE_ARRAY_NODES_MAX || array->per_node == 0 ||
-        array->per_node % 64 != 0 || !dmg_checked_multiply(array->per_node, array->node_count, &capacity) ||
-        capacity < count) {
-        return dmg_error(DMG_ERR_CORRUPT,
-                         "graph store: %s is spread as %" PRIu64
-                         " elements on each of %u nodes, which cannot hold %" PRIu64,
-                         expected->name, array->per_node, array->node_count, count);
+    bool is_spread = array->node_count >= 1 && array->node_count <= DMG_RANGE_ARRAY_NODES_MAX &&
+                     array->ends[array->node_count - 1] == count;
+    for (uint32_t node = 0; is_spread && node < array->node_count; node++) {
+        is_spread = array->ends[node] >= dmg_range_array_first(array, node) && array->ends[node] <= count &&
+                    (array->ends[node] % 64 == 0 || array->ends[node] == count);
     }
-    for (uint32_t node = 0; node < array->node_count && node * array->per_node < count; node++) {
-        uint64_t left = count - node * array->per_node;
-        uint64_t bytes = (left < array->per_node ? left : array->per_node) * array->element_bytes;
+    if (!is_spread) {
+        return dmg_error(DMG_ERR_CORRUPT, "graph store: the ranges of %s on %u nodes do not cover %" PRIu64 " elements",
+                         expected->name, array->node_count, count);
+    }
+    for (uint32_t node = 0; node < array->node_count; node++) {
+        uint64_t bytes = (array->ends[node] - dmg_range_array_first(array, node)) * array->element_bytes;
         uint16_t owner = dmg_address_node(array->base[node]);
+        if (bytes == 0) {
+            continue;
+        }
         if (array->base[node] == DMG_ADDRESS_NULL || array->base[node] % 64 != 0 ||
             owner >= dmg_client_node_count(client) ||
             !dmg_range_is_inside(dmg_address_offset(array->base[node]), bytes,
@@ -310,6 +317,21 @@ static dmg_status check_tiny_chunks(const dmg_graph_store *store)
                                 count, vertices, store->vertex_count);
 }
 
+static dmg_status check_shares(const dmg_graph_store *store, const dmg_client *client)
+{
+    const dmg_pool_shares *shares = &store->shares;
+    bool is_legal = shares->node_count >= 1 && shares->node_count <= DMG_RANGE_ARRAY_NODES_MAX &&
+                    shares->node_count <= dmg_client_node_count(client);
+    uint64_t most = 0;
+    for (uint32_t node = 0; is_legal && node < shares->node_count; node++) {
+        is_legal = shares->weight[node] <= DMG_ADDRESS_OFFSET_MASK;
+        most = shares->weight[node] > most ? shares->weight[node] : most;
+    }
+    return is_legal && most > 0 ? DMG_OK
+                                : dmg_error(DMG_ERR_CORRUPT, "graph store: the shares of %u memory nodes make no sense",
+                                            shares->node_count);
+}
+
 static dmg_status check_partitions(const dmg_graph_store *store)
 {
     uint32_t count = store->shape.partition_count;
@@ -336,6 +358,9 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
     }
     if (status == DMG_OK) {
         status = check_partitions(store);
+    }
+    if (status == DMG_OK) {
+        status = check_shares(store, client);
     }
     if (status != DMG_OK) {
         return status;

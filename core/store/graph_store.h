@@ -33,6 +33,7 @@ typedef struct dmg_graph_store {
     uint32_t zero;                /**< is 0 */
     uint64_t partition_ns;        /**< slicing into tiny-chunks and cutting the partitions took so long */
     uint64_t partition_first[DMG_PARTITIONS_MAX + 1];
+    dmg_pool_shares shares;    /**< how arrays and lists are dealt out to the memory nodes */
     dmg_range_array out_index; /**< elements of shape.entry_bytes */
     dmg_range_array in_index;
     dmg_range_array out_degrees; /**< 4 bytes each */
@@ -81,7 +82,8 @@ dmg_status dmg_graph_store_partition(dmg_channel *channel, const dmg_graph_store
 /**
  * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this
  * side by side, each for its own range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists
- * of one batch are contiguous on one node; batches go round the nodes. The call allocates one extent a node for the
+ * of one batch are contiguous on one node; batches go round the nodes, by their shares (list_placement.h). The call
+ * allocates one extent a node for the
  * lists of its range, of just their size, and frees them when it fails. Where memory is reached by loads and stores it
  * is filled in place; else through at most 1 MiB of buffers, with several writes in flight; both are over when it
  * returns, and a barrier makes them known to others.

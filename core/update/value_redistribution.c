@@ -80,7 +80,7 @@ void dmg_value_redistribution_aim(dmg_value_redistribution *queue, const dmg_upd
     queue->update_bytes = 4 + dmg_combine_bytes(target->combine);
     for (uint32_t i = 0; i < queue->node_count; i++) {
         struct node_queue *node = &queue->nodes[i];
-        node->first = i * target->attributes->per_node;
+        node->first = dmg_range_array_first(target->attributes, i);
         node->message.request = (dmg_pool_update_request){
             .header = dmg_pool_header_make(),
             .combine = target->combine,
@@ -135,7 +135,7 @@ static void send(dmg_value_redistribution *queue, uint32_t index)
 void dmg_value_redistribution_update(dmg_value_redistribution *queue, uint32_t vertex, uint64_t update)
 {
     queue->counters.updates++;
-    uint32_t index = (uint32_t)(vertex / queue->target.attributes->per_node);
+    uint32_t index = dmg_range_array_node(queue->target.attributes, vertex);
     struct node_queue *node = &queue->nodes[index];
     uint32_t in_node = (uint32_t)(vertex - node->first);
     memcpy(node->message.updates + node->used_bytes, &in_node, sizeof in_node);

@@ -246,21 +246,23 @@ static void check_range_array(uint64_t count, uint32_t element_bytes, uint64_t *
     dmg_range_array array;
     CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(channel, 0, count, element_bytes, &array), DMG_OK);
     uint32_t wrong = 0;
-    wrong += array.count != count || array.node_count != pool.node_count || array.per_node == 0 ||
-             array.per_node % 64 != 0 || array.per_node * array.node_count < count;
-    /* Evenly: one step of 64 less would not be enough. */
-    wrong += count > 64 && (array.per_node - 64) * array.node_count >= count;
+    wrong += array.count != count || array.node_count != pool.node_count || array.ends[array.node_count - 1] != count;
+    for (uint32_t node = 0; node < array.node_count; node++) {
+        /* Evenly: a border is where an exact one is, or at the next multiple of 64. */
+        uint64_t exact = count * (node + 1) / array.node_count;
+        wrong += (array.ends[node] % 64 != 0 && array.ends[node] != count) || array.ends[node] < exact ||
+                 array.ends[node] >= exact + 64;
+    }
     unsigned char *expected = calloc(count + 1, element_bytes);
     unsigned char *buffer = calloc(count + 1, element_bytes);
     CU_ASSERT_FATAL(expected != NULL && buffer != NULL);
     for (uint64_t index = 0; index < count; index++) {
         dmg_address address = dmg_range_array_address(&array, index);
-        uint64_t node = index / array.per_node;
-        wrong += dmg_address_node(address) != node;
-        wrong += address != array.base[node] + index % array.per_node * element_bytes;
-        uint64_t run = dmg_range_array_run(&array, index, count - index);
-        uint64_t end = (node + 1) * array.per_node < count ? (node + 1) * array.per_node : count;
-        wrong += run != end - index;
+        uint32_t node = dmg_address_node(address);
+        uint64_t first = dmg_range_array_first(&array, node);
+        wrong += node >= array.node_count || index < first || index >= array.ends[node];
+        wrong += address != array.base[node] + (index - first) * element_bytes;
+        wrong += dmg_range_array_run(&array, index, count - index) != array.ends[node] - index;
     }
     for (int round = 0; round < 12; round++) {
         uint64_t first = count == 0 ? 0 : random_next(state) % count;
@@ -315,10 +317,45 @@ static void a_range_array_costs_one_operation_a_node(void)
     CU_ASSERT_EQUAL(dmg_wait(channel, &completion), DMG_OK);
     CU_ASSERT_EQUAL(counters->operations[DMG_OPERATION_READ] - before, 3);
     before = counters->operations[DMG_OPERATION_WRITE];
-    dmg_range_array_post_write(channel, &array, array.per_node - 1, 2, values, &completion);
+    dmg_range_array_post_write(channel, &array, array.ends[0] - 1, 2, values, &completion);
     CU_ASSERT_EQUAL(dmg_wait(channel, &completion), DMG_OK);
     CU_ASSERT_EQUAL(counters->operations[DMG_OPERATION_WRITE] - before, 2);
     free(values);
+    stop();
+}
+
+static void shares_follow_the_room_on_nodes_of_different_sizes(void)
+{
+    static const uint64_t counts[] = {0, 1, 64, 100, 4096, 100003};
+    start(3, 4 * MIB);
+    dmg_pool_shares shares;
+    CU_ASSERT_EQUAL(dmg_pool_shares_by_room(channel, &shares), DMG_OK);
+    CU_ASSERT_TRUE(shares.node_count == 3 && shares.weight[0] == shares.weight[1] &&
+                   shares.weight[1] == shares.weight[2]);
+    /* Now node 1 has a quarter of the others' room. */
+    dmg_address taken;
+    CU_ASSERT_EQUAL_FATAL(dmg_pool_allocate(channel, 1, 0, 3 * MIB, &taken), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_pool_shares_by_room(channel, &shares), DMG_OK);
+    CU_ASSERT_TRUE(shares.weight[0] == shares.weight[2] && shares.weight[1] < shares.weight[0] / 3);
+    uint64_t total = shares.weight[0] + shares.weight[1] + shares.weight[2];
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        dmg_range_array array, beside;
+        CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate_by_share(channel, 0, counts[i], 8, &shares, &array), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate_beside(channel, 0, &array, 64, 8, &beside), DMG_OK);
+        uint64_t part = 0;
+        for (uint32_t node = 0; node < 3; node++) {
+            part += shares.weight[node];
+            uint64_t exact = counts[i] * part / total;
+            CU_ASSERT_TRUE(array.ends[node] >= exact && array.ends[node] < exact + 64 && array.ends[node] <= counts[i]);
+            CU_ASSERT_EQUAL(beside.ends[node], (array.ends[node] + 63) / 64);
+            for (uint64_t index = dmg_range_array_first(&array, node); index < array.ends[node]; index++) {
+                CU_ASSERT_EQUAL_FATAL(dmg_range_array_node(&array, index), node);
+                CU_ASSERT_EQUAL_FATAL(dmg_range_array_node(&beside, index / 64), node);
+            }
+        }
+        CU_ASSERT_EQUAL(dmg_range_array_free(channel, &array), DMG_OK);
+        CU_ASSERT_EQUAL(dmg_range_array_free(channel, &beside), DMG_OK);
+    }
     stop();
 }
 
@@ -552,6 +589,7 @@ int main(int argc, char **argv)
         DMG_TEST(catalog_names_and_values_have_limits),
         DMG_TEST(range_arrays_span_their_nodes),
         DMG_TEST(a_range_array_costs_one_operation_a_node),
+        DMG_TEST(shares_follow_the_room_on_nodes_of_different_sizes),
         DMG_TEST(a_range_array_that_does_not_fit_leaves_nothing),
         DMG_TEST(requests_of_wrong_size_or_version_are_answered_with_an_error),
         DMG_TEST(bad_values_are_answered_with_an_error),

@@ -143,10 +143,15 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
         BREAK(tiny_chunks.element_bytes, 4),
         BREAK(tiny_chunks.base[0], outside),
         BREAK(out_index.count, 2999),
-        BREAK(out_index.per_node, 0),
-        BREAK(out_index.per_node, 1500),
-        BREAK(out_index.per_node, 64),
-        BREAK(out_index.per_node, UINT64_MAX - 63),
+        BREAK(out_index.ends[0], 1500),
+        BREAK(out_index.ends[0], 3008),
+        BREAK(out_index.ends[0], UINT64_MAX - 63),
+        BREAK(out_index.ends[1], 0),
+        BREAK(out_index.ends[1], 2944),
+        BREAK(out_index.ends[1], 3008),
+        BREAK(shares.node_count, 0),
+        BREAK(shares.node_count, 3),
+        BREAK(shares.weight[1], UINT64_MAX),
         BREAK(out_index.element_bytes, 16),
         BREAK(out_index.node_count, 0),
         BREAK(out_index.node_count, 1),
@@ -306,7 +311,7 @@ static void partitioning_again_reads_the_metadata_of_tiny_chunks_and_nothing_els
             CU_ASSERT_EQUAL_FATAL(dmg_graph_store_partition(channel, &store, count, first, costs), DMG_OK);
             dmg_counters after = *dmg_channel_counters(channel);
             dmg_counters_subtract(&after, &counters);
-            uint64_t nodes = (store.tiny_chunk_count - 1) / store.tiny_chunks.per_node + 1;
+            uint64_t nodes = dmg_range_array_node(&store.tiny_chunks, store.tiny_chunk_count - 1) + 1;
             CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_READ], nodes);
             CU_ASSERT_EQUAL(after.bytes[DMG_OPERATION_READ], UINT64_C(8) * store.tiny_chunk_count);
             CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_MESSAGE] + after.operations[DMG_OPERATION_WRITE], 0);

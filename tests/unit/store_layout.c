@@ -1,6 +1,8 @@
 /* The parts of the store that touch no pool: index entries, list layout, tiny-chunks. */
 #include "core/store/edge_list.h"
+#include "core/store/graph_store.h"
 #include "core/store/index_entry.h"
+#include "core/store/list_placement.h"
 #include "core/store/tiny_chunk.h"
 
 #include "random_graph.h"
@@ -459,6 +461,104 @@ static void late_partitions_are_not_starved(void)
     }
 }
 
+/* ---- which node a list goes to ---- */
+
+/** Place all lists of a graph, once at a stretch and once as loaders of random ranges, and add up each node's arcs. */
+static void place(const dmg_pool_shares *shares, uint64_t vertices, const uint64_t *offsets, dmg_random *random,
+                  uint64_t *arcs)
+{
+    dmg_list_placement whole, part;
+    CU_ASSERT_EQUAL_FATAL(dmg_list_placement_make(shares, vertices, offsets, 0, vertices, &whole), DMG_OK);
+    memset(arcs, 0, shares->node_count * sizeof *arcs);
+    for (uint64_t vertex = 0; vertex < vertices; vertex++) {
+        arcs[dmg_list_placement_node(&whole, vertex)] += offsets[vertex + 1] - offsets[vertex];
+    }
+    for (uint32_t round = 0; round < 5; round++) {
+        uint64_t batches = vertices / DMG_STORE_BATCH_VERTICES;
+        uint64_t first = dmg_random_below(random, batches) * DMG_STORE_BATCH_VERTICES;
+        uint64_t last = first + dmg_random_below(random, vertices - first) + 1;
+        CU_ASSERT_EQUAL_FATAL(dmg_list_placement_make(shares, vertices, offsets, first, last, &part), DMG_OK);
+        uint32_t wrong = 0;
+        for (uint64_t vertex = first; vertex < last; vertex++) {
+            wrong += dmg_list_placement_node(&part, vertex) != dmg_list_placement_node(&whole, vertex);
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+        dmg_list_placement_destroy(&part);
+    }
+    dmg_list_placement_destroy(&whole);
+}
+
+/** Offsets of a graph whose first vertices are hubs: degrees fall as 1 / (vertex + 1). */
+static uint64_t *skewed_offsets(uint64_t vertices, uint64_t first_degree)
+{
+    uint64_t *offsets = malloc((vertices + 1) * sizeof *offsets);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(offsets);
+    offsets[0] = 0;
+    for (uint64_t vertex = 0; vertex < vertices; vertex++) {
+        offsets[vertex + 1] = offsets[vertex] + first_degree / (vertex / 64 + 1) + 8;
+    }
+    return offsets;
+}
+
+static void equal_batches_go_round_the_nodes(void)
+{
+    enum { VERTICES = 20 * DMG_STORE_BATCH_VERTICES };
+    uint64_t offsets[VERTICES + 1];
+    for (uint64_t vertex = 0; vertex <= VERTICES; vertex++) {
+        offsets[vertex] = vertex * 20;
+    }
+    const dmg_pool_shares shares = {.node_count = 3, .weight = {1, 1, 1}};
+    dmg_list_placement placement;
+    CU_ASSERT_EQUAL_FATAL(dmg_list_placement_make(&shares, VERTICES, offsets, 0, VERTICES, &placement), DMG_OK);
+    uint32_t wrong = 0;
+    for (uint64_t vertex = 0; vertex < VERTICES; vertex++) {
+        wrong += dmg_list_placement_node(&placement, vertex) != vertex / DMG_STORE_BATCH_VERTICES % 3;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    dmg_list_placement_destroy(&placement);
+}
+
+static void lists_are_balanced_within_two_percent_though_batches_are_not(void)
+{
+    enum { VERTICES = 600 * DMG_STORE_BATCH_VERTICES - 77 };
+    dmg_random random = {dmg_test_seed()};
+    uint64_t *offsets = skewed_offsets(VERTICES, 20000);
+    /* The first batch has more than a tenth of all arcs. */
+    CU_ASSERT_TRUE(offsets[DMG_STORE_BATCH_VERTICES] > offsets[VERTICES] / 10);
+    for (uint32_t nodes = 1; nodes <= 16; nodes++) {
+        dmg_pool_shares shares = {.node_count = nodes};
+        uint64_t arcs[16];
+        uint64_t total = 0;
+        for (uint32_t node = 0; node < nodes; node++) {
+            shares.weight[node] = 1;
+        }
+        place(&shares, VERTICES, offsets, &random, arcs);
+        for (uint32_t node = 0; node < nodes; node++) {
+            total += arcs[node];
+            /* A piece of 64 hubs can be no smaller: with 16 nodes it is more than two percent. */
+            uint64_t slack = offsets[VERTICES] / nodes / 50 + offsets[64];
+            CU_ASSERT_TRUE(arcs[node] < offsets[VERTICES] / nodes + slack);
+            CU_ASSERT_TRUE(nodes > 4 || arcs[node] < offsets[VERTICES] / nodes * 102 / 100);
+        }
+        CU_ASSERT_EQUAL(total, offsets[VERTICES]);
+    }
+    free(offsets);
+}
+
+static void lists_follow_uneven_shares(void)
+{
+    enum { VERTICES = 300 * DMG_STORE_BATCH_VERTICES };
+    dmg_random random = {dmg_test_seed()};
+    uint64_t *offsets = skewed_offsets(VERTICES, 5000);
+    const dmg_pool_shares shares = {.node_count = 4, .weight = {UINT64_C(1) << 40, UINT64_C(1) << 41, 0, 3}};
+    uint64_t arcs[16];
+    place(&shares, VERTICES, offsets, &random, arcs);
+    CU_ASSERT_EQUAL(arcs[2], 0);
+    CU_ASSERT_TRUE(arcs[3] <= offsets[VERTICES] / 100);
+    CU_ASSERT_TRUE(arcs[0] * 2 < arcs[1] + offsets[VERTICES] / 50 && arcs[1] < arcs[0] * 2 + offsets[VERTICES] / 50);
+    free(offsets);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(segment_lengths_survive_every_degree),
     DMG_TEST(in_place_edges_survive_every_degree_that_fits),
@@ -474,6 +574,9 @@ static const dmg_test tests[] = {
     DMG_TEST(slicing_looks_at_the_bounds_of_tiny_chunks_alone),
     DMG_TEST(partitions_cover_all_vertices_and_are_balanced_to_one_chunk),
     DMG_TEST(late_partitions_are_not_starved),
+    DMG_TEST(equal_batches_go_round_the_nodes),
+    DMG_TEST(lists_are_balanced_within_two_percent_though_batches_are_not),
+    DMG_TEST(lists_follow_uneven_shares),
     {NULL, NULL},
 };
 
