@@ -282,7 +282,7 @@ def memory_follows_the_sizes_of_the_nodes():
             run("load", path, "--pool", "p", "--as", "skewed", "--cns", 2)
             exact = [sum(allocated()) * share / sum(shares) for share in shares]
             for node, bytes_there in enumerate(allocated()):
-                require(abs(bytes_there - exact[node]) < 0.05 * exact[node], f"{allocated()} instead of {exact}")
+                require(abs(bytes_there - exact[node]) < 0.05 * exact[node] + 65536, f"{allocated()} instead of {exact}")
             same(answer_of("cc", "skewed", "--cns", 3, "--threads", 1), wanted)
 
 
