@@ -70,7 +70,7 @@ static dmg_status read_store_options(json_t *setup, dmg_store_options *options)
     int entry_bytes = 0, partitions = 0, tiny_chunks = 0;
     dmg_status status = dmg_control_unpack(setup, "{s:i, s:i, s:i}", "index_entry_bytes", &entry_bytes, "partitions",
                                            &partitions, "tiny_chunks", &tiny_chunks);
-    if (status == DMG_OK && (entry_bytes < 1 || partitions < 1 || tiny_chunks < 1)) {
+    if (status == DMG_OK && (entry_bytes < 1 || partitions < 1 || tiny_chunks < 0)) {
         status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
     options->entry_bytes = (uint32_t)entry_bytes;
