@@ -161,6 +161,7 @@ static void report(const dmg_run *run)
         json_object_set_new(object, "pool", json_string(run->pool->file.name));
         json_object_set_new(object, "graph", dmg_graph_entry_json(name, &run->entry));
         json_object_set_new(object, "source", dmg_graph_source_json(run->path, &run->source));
+        json_object_set_new(object, "loading", dmg_run_loading_json(run));
         json_object_set_new(object, "seconds",
                             json_pack("{s:f, s:f, s:f, s:f}", "total", times->total, "read", times->read, "start",
                                       times->start, "load", times->load));
@@ -174,6 +175,7 @@ static void report(const dmg_run *run)
         printf("loaded     as %s into the pool %s: %s on %" PRIu32 " memory node%s, %" PRIu32 " partition%s\n", name,
                run->pool->file.name, dmg_text_bytes(run->entry.pool_bytes).text, run->mn_count,
                run->mn_count == 1 ? "" : "s", run->partitions, run->partitions == 1 ? "" : "s");
+        dmg_run_print_loading(stdout, run);
         printf("time       %s in all: read %s, start nodes %s, load %s\n", dmg_text_seconds(times->total).text,
                dmg_text_seconds(times->read).text, dmg_text_seconds(times->start).text,
                dmg_text_seconds(times->load).text);

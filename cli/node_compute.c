@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/node_control.h"
+#include "cli/pool_watch.h"
 #include "cli/report.h"
 #include "cli/token.h"
 #include "core/base/clock.h"
@@ -182,7 +183,7 @@ static node_counts count_all(const dmg_client *client, const dmg_engine *engine)
 
 static dmg_status send_report(dmg_node_control *control, const dmg_client *client, const dmg_job *job,
                               const dmg_engine *engine, const dmg_run_result *result, uint64_t load_ns,
-                              const node_counts *loaded)
+                              const node_counts *loaded, dmg_pool_watch *watch)
 {
     dmg_status status = send_iterations(control, result);
     if (status != DMG_OK) {
@@ -216,6 +217,11 @@ static dmg_status send_report(dmg_node_control *control, const dmg_client *clien
     for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
         report.purpose_peak_bytes[purpose] = dmg_budget_purpose_peak_bytes(budget, (dmg_budget_purpose)purpose);
     }
+    /* After the counters, which are to hold the run alone. */
+    status = dmg_pool_watch_end(watch, &report.pool);
+    if (status != DMG_OK) {
+        return status;
+    }
     json_t *message = dmg_node_report_json(&report);
     json_object_set_new(message, "type", json_string("result"));
     return dmg_node_control_send(control, message);
@@ -224,7 +230,7 @@ static dmg_status send_report(dmg_node_control *control, const dmg_client *clien
 /** Do what the task says on a store that is there, report, and wait until the launcher has what it wants from the pool.
  */
 static dmg_status work(dmg_node_control *control, const node_plan *plan, const dmg_client *client, const dmg_job *job,
-                       dmg_engine *engine, const dmg_graph *graph)
+                       dmg_engine *engine, const dmg_graph *graph, dmg_pool_watch *watch)
 {
     dmg_status status = DMG_OK;
     dmg_node_control_settle();
@@ -237,6 +243,10 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, const d
         return status;
     }
     uint64_t load_ns = plan->task != TASK_RUN ? dmg_now_ns() - started_ns : 0;
+    status = dmg_pool_watch_loaded(watch);
+    if (status != DMG_OK) {
+        return status;
+    }
     dmg_run_result result = {0};
     node_counts loaded = count_all(client, engine);
     if (plan->task != TASK_LOAD) {
@@ -247,7 +257,7 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, const d
         return status;
     }
     dmg_node_control_enter(control, DMG_PHASE_RESULT);
-    status = send_report(control, client, job, engine, &result, load_ns, &loaded);
+    status = send_report(control, client, job, engine, &result, load_ns, &loaded, watch);
     if (status == DMG_OK) {
         dmg_node_control_wait(control);
     }
@@ -287,7 +297,11 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
     }
     dmg_graph_store store = {0};
     dmg_engine *engine = NULL;
+    dmg_pool_watch watch = {0};
     status = find_store(plan, channel, &job, graph, &store);
+    if (status == DMG_OK && plan->rank == 0) {
+        status = dmg_pool_watch_begin(&watch, channel, &store);
+    }
     if (status == DMG_OK) {
         dmg_engine_options options = plan->engine;
         options.on_iteration = show_iteration;
@@ -295,7 +309,7 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
         status = dmg_engine_create(client, channel, &job, &store, &options, &engine);
     }
     if (status == DMG_OK) {
-        status = work(control, plan, client, &job, engine, graph);
+        status = work(control, plan, client, &job, engine, graph, &watch);
     }
     if (status == DMG_OK) {
         dmg_engine_destroy(engine);

@@ -186,16 +186,18 @@ json_t *dmg_node_report_json(const dmg_node_report *report)
         json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
                             json_integer(COUNT(report->purpose_peak_bytes[purpose])));
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "job",
-                     COUNT(report->job), "load_ns", COUNT(report->load_ns), "run_ns", COUNT(report->run_ns),
-                     "barrier_ns", COUNT(report->barrier_ns), "barriers", COUNT(report->barriers), "wait_ns",
-                     COUNT(report->wait_ns), "iteration_count", COUNT(report->iteration_count), "residual",
-                     report->residual, "values", range_array_json(&report->values), "load_counters",
-                     dmg_counters_json(&report->load_counters, true), "run_counters",
-                     dmg_counters_json(&report->run_counters, true), "traffic",
-                     dmg_traffic_json(report->traffic, report->traffic_nodes), "budget_limit_bytes",
-                     COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
-                     "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "job",
+                  COUNT(report->job), "load_ns", COUNT(report->load_ns), "run_ns", COUNT(report->run_ns), "barrier_ns",
+                  COUNT(report->barrier_ns), "barriers", COUNT(report->barriers), "wait_ns", COUNT(report->wait_ns),
+                  "iteration_count", COUNT(report->iteration_count), "residual", report->residual, "values",
+                  range_array_json(&report->values), "load_counters", dmg_counters_json(&report->load_counters, true),
+                  "run_counters", dmg_counters_json(&report->run_counters, true), "traffic",
+                  dmg_traffic_json(report->traffic, report->traffic_nodes), "budget_limit_bytes",
+                  COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
+                  "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
+    json_object_set_new(object, "pool", dmg_pool_report_json(&report->pool));
+    return object;
 }
 
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
@@ -241,7 +243,7 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
     if (status == DMG_OK) {
         status = traffic_from_json(json_object_get(object, "traffic"), report);
     }
-    return status;
+    return status == DMG_OK ? dmg_pool_report_from_json(json_object_get(object, "pool"), &report->pool) : status;
 }
 
 json_t *dmg_iteration_json(const dmg_iteration *iteration)

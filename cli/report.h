@@ -5,6 +5,7 @@
 #ifndef DMG_CLI_REPORT_H
 #define DMG_CLI_REPORT_H
 
+#include "cli/report_pool.h"
 #include "core/engine/engine.h"
 
 #include <jansson.h>
@@ -32,6 +33,7 @@ typedef struct dmg_node_report {
     uint64_t budget_limit_bytes;
     uint64_t budget_peak_bytes;
     uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
+    dmg_pool_report pool; /**< of rank 0; zeros of the others */
 } dmg_node_report;
 
 /** {"reads": {"operations": .., "bytes": ..}, ...}; `with_sizes` adds the histogram. */

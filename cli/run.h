@@ -130,6 +130,17 @@ void dmg_run_print_summary(FILE *to, const dmg_run *run);
 void dmg_run_print_table(FILE *to, const dmg_run *run);
 json_t *dmg_run_json(const dmg_run *run);
 
+/** Bytes of the graph's file a second, in 10^6, by step; 0 where that says nothing (the graph was in the pool already).
+ */
+typedef struct dmg_run_loading {
+    double read_mb_s; /**< mapping (or parsing) the file, checking it, and sharing it with the compute nodes */
+    double load_mb_s; /**< from there into the pool, by all compute nodes together */
+} dmg_run_loading;
+dmg_run_loading dmg_run_loading_speed(const dmg_run *run);
+/** The speeds, and what partitioning took, for --json and for people. */
+json_t *dmg_run_loading_json(const dmg_run *run);
+void dmg_run_print_loading(FILE *to, const dmg_run *run);
+
 /** Over all compute nodes. */
 typedef struct dmg_run_totals {
     dmg_counters load;

@@ -9,34 +9,13 @@ static json_t *nodes_json(const dmg_run *run)
 {
     json_t *memory_nodes = json_array();
     for (uint32_t node = 0; node < run->mn_count; node++) {
+        const dmg_node_activities *activities = &run->cns[0].report.pool.memory_nodes[node];
         json_array_append_new(memory_nodes,
-                              json_pack("{s:I, s:i, s:I, s:I}", "node", (json_int_t)node, "pid", run->mns[node].pid,
-                                        "segment_bytes", (json_int_t)run->mns[node].segment_bytes, "peak_bytes",
-                                        (json_int_t)run->mns[node].peak_bytes));
-    }
-    json_t *compute_nodes = json_array();
-    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
-        const dmg_node_report *report = &run->cns[rank].report;
-        json_t *purposes = json_object();
-        for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
-            json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
-                                json_integer((json_int_t)report->purpose_peak_bytes[purpose]));
-        }
-        json_t *cache =
-            json_pack("{s:o, s:I, s:o}", "limit_bytes",
-                      report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
-                      "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
-        json_array_append_new(compute_nodes,
-                              json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "rank",
-                                        (json_int_t)rank, "pid", run->cns[rank].child->pid, "cache", cache,
-                                        "load_seconds", (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
-                                        (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
-                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers",
-                                        (json_int_t)report->barriers, "operation_wait_seconds",
-                                        (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
-                                        dmg_counters_json(&report->load_counters, true), "run_operations",
-                                        dmg_counters_json(&report->run_counters, true), "traffic",
-                                        dmg_traffic_json(report->traffic, report->traffic_nodes)));
+                              json_pack("{s:I, s:i, s:I, s:I, s:o, s:o}", "node", (json_int_t)node, "pid",
+                                        run->mns[node].pid, "segment_bytes", (json_int_t)run->mns[node].segment_bytes,
+                                        "peak_bytes", (json_int_t)run->mns[node].peak_bytes, "load",
+                                        dmg_node_activity_json(&activities->load), "run",
+                                        dmg_node_activity_json(&activities->run)));
     }
     json_t *transport = json_pack(
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
@@ -78,6 +57,18 @@ static json_t *node_rows_json(const dmg_run *run, uint64_t row)
     return list;
 }
 
+json_t *dmg_run_loading_json(const dmg_run *run)
+{
+    const dmg_pool_report *report = &run->cns[0].report.pool;
+    dmg_run_loading loading = dmg_run_loading_speed(run);
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f}", "file_bytes",
+                     (json_int_t)run->source.report.file_bytes, "read_seconds", run->times.read, "read_mb_s",
+                     loading.read_mb_s, "load_seconds", run->times.load, "load_mb_s", loading.load_mb_s, "partitions",
+                     (json_int_t)run->partitions, "tiny_chunks", (json_int_t)report->tiny_chunk_count, "partition_ns",
+                     (json_int_t)report->partition_ns, "repartition_ns", (json_int_t)report->repartition_ns,
+                     "partition_imbalance", report->partition_imbalance);
+}
+
 json_t *dmg_run_json(const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
@@ -97,6 +88,7 @@ json_t *dmg_run_json(const dmg_run *run)
     json_object_set_new(object, "graph",
                         run->pool ? dmg_run_pool_graph_json(run) : dmg_graph_source_json(run->path, &run->source));
     json_object_set_new(object, "nodes", nodes_json(run));
+    json_object_set_new(object, "loading", dmg_run_loading_json(run));
     json_object_set_new(object, "result", result_json(run, &totals));
     json_object_set_new(object, "iterations", iterations);
     json_object_set_new(object, "seconds",

@@ -107,6 +107,29 @@ static void print_times(FILE *to, const dmg_run *run, const dmg_run_totals *tota
             dmg_text_seconds(totals->barrier_seconds).text, dmg_text_seconds(totals->wait_seconds).text);
 }
 
+dmg_run_loading dmg_run_loading_speed(const dmg_run *run)
+{
+    double megabytes = (double)run->source.report.file_bytes / 1e6;
+    const dmg_run_times *times = &run->times;
+    return (dmg_run_loading){.read_mb_s = times->read > 0 ? megabytes / times->read : 0,
+                             .load_mb_s = times->load > 0 ? megabytes / times->load : 0};
+}
+
+void dmg_run_print_loading(FILE *to, const dmg_run *run)
+{
+    const dmg_pool_report *report = &run->cns[0].report.pool;
+    dmg_run_loading loading = dmg_run_loading_speed(run);
+    fprintf(to, "loading    ");
+    if (run->source.report.file_bytes > 0) {
+        fprintf(to, "%s of file: read at %.0f MB/s, into the pool at %.0f MB/s; ",
+                dmg_text_bytes(run->source.report.file_bytes).text, loading.read_mb_s, loading.load_mb_s);
+    }
+    fprintf(to, "%" PRIu32 " partition%s", run->partitions, run->partitions == 1 ? "" : "s");
+    fprintf(to, " of %s tiny-chunks cut in %s, the dearest at %.2f of the mean\n",
+            dmg_text_count(report->tiny_chunk_count).text,
+            dmg_text_seconds((double)report->partition_ns / NANOSECONDS_SECOND).text, report->partition_imbalance);
+}
+
 /** One cell of the table of operations: how many, and how many bytes. */
 static void print_cell(FILE *to, uint64_t operations, uint64_t bytes, double share)
 {
@@ -192,6 +215,23 @@ static void print_memory(FILE *to, const dmg_run *run)
     fprintf(to, " of %s%s\n", dmg_text_bytes(run->segment_bytes).text, run->mn_count > 1 ? " each" : "");
 }
 
+/** What the memory nodes' processors did in the run. */
+static void print_memory_node_work(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
+{
+    for (uint32_t node = 0; node < run->mn_count && node < NODE_LINES_MAX; node++) {
+        const dmg_node_activity *activity = &run->cns[0].report.pool.memory_nodes[node].run;
+        double serve = (double)activity->serve_cpu_ns / NANOSECONDS_SECOND;
+        double offload = (double)activity->offload_cpu_ns / NANOSECONDS_SECOND;
+        fprintf(to, "%-10s MN %" PRIu32 ": CPU %s serving, %s applying", node ? "" : "offload", node,
+                dmg_text_seconds(serve).text, dmg_text_seconds(offload).text);
+        if (totals->run_seconds > 0) {
+            fprintf(to, " (%.1f %% of a core)", 100 * offload / totals->run_seconds);
+        }
+        fprintf(to, ": %s updates in %s of %s messages\n", dmg_text_count(activity->updates).text,
+                dmg_text_count(activity->update_messages).text, dmg_text_count(activity->messages).text);
+    }
+}
+
 void dmg_run_print_summary(FILE *to, const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
@@ -201,12 +241,14 @@ void dmg_run_print_summary(FILE *to, const dmg_run *run)
         dmg_graph_source_print(to, run->path, &run->source);
     }
     print_nodes(to, run, &totals);
+    dmg_run_print_loading(to, run);
     print_result(to, run);
     print_iterations(to, run, &totals);
     print_times(to, run, &totals);
     print_operations(to, run, &totals);
     print_caches(to, run);
     print_memory(to, run);
+    print_memory_node_work(to, run, &totals);
     if (run->is_verified) {
         fprintf(to, "verified   all %s values agree with a serial computation\n",
                 dmg_text_count(run->source.graph.vertex_count).text);

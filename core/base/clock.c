@@ -10,11 +10,26 @@
 #define SLEEP_NS_MAX       100000
 #define NANOSECONDS_SECOND UINT64_C(1000000000)
 
-uint64_t dmg_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * NANOSECONDS_SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t dmg_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t dmg_thread_cpu_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t dmg_process_cpu_ns(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void dmg_sleep_ns(uint64_t duration_ns)

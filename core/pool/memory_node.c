@@ -1,5 +1,6 @@
 #include "core/pool/memory_node.h"
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/pool/apply_updates.h"
 #include "core/pool/catalog.h"
@@ -16,8 +17,9 @@ struct dmg_memory_node {
     dmg_server *server;
     dmg_segment_allocator *allocator;
     dmg_tenancy *tenancy;
-    dmg_catalog *catalog; /* on node 0 only */
-    dmg_job_table *jobs;  /* on node 0 only */
+    dmg_catalog *catalog;       /* on node 0 only */
+    dmg_job_table *jobs;        /* on node 0 only */
+    dmg_node_activity activity; /* without CPU time of serving, which is asked for when it is wanted */
 };
 
 /*
@@ -113,8 +115,22 @@ static dmg_status handle_update(dmg_memory_node *node, const dmg_request *reques
     uint64_t bytes;
     void *segment = dmg_server_segment(node->server, &bytes);
     dmg_pool_update_reply reply;
-    dmg_status status = dmg_apply_updates(segment, bytes, request->payload, request->bytes, &reply);
+    const dmg_pool_update_request *asked = request->payload;
+    uint64_t started_ns = dmg_thread_cpu_ns();
+    dmg_status status = dmg_apply_updates(segment, bytes, asked, request->bytes, &reply);
+    node->activity.offload_cpu_ns += dmg_thread_cpu_ns() - started_ns;
+    node->activity.update_messages++;
+    node->activity.updates += status == DMG_OK ? asked->count : 0;
+    node->activity.applied += reply.applied;
     return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
+}
+
+static dmg_status handle_activity(dmg_memory_node *node, const dmg_request *request)
+{
+    dmg_node_activity activity = node->activity;
+    activity.serve_cpu_ns = dmg_thread_cpu_ns() - activity.offload_cpu_ns;
+    activity.process_cpu_ns = dmg_process_cpu_ns();
+    return answer(node, request, &activity, sizeof activity);
 }
 
 static dmg_status handle_keep(dmg_memory_node *node, const dmg_request *request)
@@ -326,6 +342,7 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_POOL_KEEP - DMG_POOL_ALLOCATE] = {handle_keep, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_DROP - DMG_POOL_ALLOCATE] = {handle_drop, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_KEPT - DMG_POOL_ALLOCATE] = {handle_kept, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_ACTIVITY - DMG_POOL_ALLOCATE] = {handle_activity, EXACTLY(dmg_pool_header), false},
     [DMG_CATALOG_NEXT - DMG_POOL_ALLOCATE] = {handle_catalog_next, EXACTLY(dmg_catalog_two_names_request), true},
     [DMG_CATALOG_REMOVE_UNUSED -
         DMG_POOL_ALLOCATE] = {handle_catalog_remove_unused, EXACTLY(dmg_catalog_two_names_request), true},
@@ -349,6 +366,7 @@ static dmg_status dispatch(dmg_memory_node *node, const dmg_request *request)
     if (kind->is_for_node_0 && node->node != 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "memory node %u keeps no catalog and no jobs: node 0 does", node->node);
     }
+    node->activity.messages++;
     return kind->handle(node, request);
 }
 

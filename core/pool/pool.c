@@ -111,6 +111,23 @@ dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocat
     return status;
 }
 
+dmg_status dmg_pool_activity(dmg_channel *channel, uint16_t node, dmg_node_activity *activity)
+{
+    dmg_pool_header request = dmg_pool_header_make();
+    return dmg_pool_call_exact(channel, node, DMG_POOL_ACTIVITY, &request, sizeof request, activity, sizeof *activity);
+}
+
+void dmg_node_activity_subtract(dmg_node_activity *later, const dmg_node_activity *earlier)
+{
+    later->serve_cpu_ns -= earlier->serve_cpu_ns;
+    later->offload_cpu_ns -= earlier->offload_cpu_ns;
+    later->process_cpu_ns -= earlier->process_cpu_ns;
+    later->messages -= earlier->messages;
+    later->update_messages -= earlier->update_messages;
+    later->updates -= earlier->updates;
+    later->applied -= earlier->applied;
+}
+
 /* ---- what jobs leave behind ---- */
 
 /* The same request about a job to every node; the answers are added up. Goes on after an error, and returns the first

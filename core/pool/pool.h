@@ -49,6 +49,25 @@ void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares);
  */
 dmg_status dmg_pool_shares_by_room(dmg_channel *channel, dmg_pool_shares *shares);
 
+/**
+ * What a memory node has done since it began, for all jobs: differences of two say what happened in between. Plain
+ * data.
+ */
+typedef struct dmg_node_activity {
+    uint64_t serve_cpu_ns;   /**< CPU time of the thread that serves, without the next */
+    uint64_t offload_cpu_ns; /**< CPU time of applying updates for compute nodes (ValRD; DMG, section 4.3.1) */
+    uint64_t process_cpu_ns; /**< CPU time of all threads of the node's process, with a transport's own */
+    uint64_t messages;       /**< handled, with those of updates */
+    uint64_t update_messages;
+    uint64_t updates; /**< that came in those */
+    uint64_t applied; /**< of these, the ones that changed an attribute */
+} dmg_node_activity;
+
+/** What a node has done so far; the message that asks is counted too. */
+dmg_status dmg_pool_activity(dmg_channel *channel, uint16_t node, dmg_node_activity *activity);
+/** Each count of `later` less that of `earlier`. */
+void dmg_node_activity_subtract(dmg_node_activity *later, const dmg_node_activity *earlier);
+
 /** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX
  * nodes are used. */
 dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,

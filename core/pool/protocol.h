@@ -31,6 +31,7 @@ enum {
     DMG_POOL_KEEP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
     DMG_POOL_DROP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
     DMG_POOL_KEPT,                              /**< dmg_pool_tenant_request -> dmg_pool_kept_reply */
+    DMG_POOL_ACTIVITY,                          /**< dmg_pool_header -> dmg_node_activity */
     DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
     DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
     DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */

@@ -207,9 +207,28 @@ def json_report():
     require(run.err == "", f"the standard error is not empty: {run.err}")
 
 
+def what_memory_nodes_did():
+    """The updates that memory nodes say they applied are those that left the compute nodes, one by one."""
+    lines = [(u, (u * 7 + k * k) % 500) for u in range(500) for k in range(u % 9)]
+    graph = write("passed.el", "".join(f"{u} {v}\n" for u, v in lines))
+    for transport in ("ucx", "cxl_shm"):
+        report = json.loads(dmgraph("run", "pagerank", graph, "--json", "--transport", transport, "--mns", 2, "--cns", 2, "--direction",
+                                    "push", "--updates", "value", "--reference-edges", 0, "--iterations", 3).out)
+        nodes = report["nodes"]["memory_nodes"]
+        sent = sum(row["updates_remote"] for row in report["iterations"])
+        applied = sum(node["run"]["updates"] for node in nodes)
+        require(applied == sent > 0, f"{sent} updates were sent, {applied} came")
+        for node in nodes:
+            require(node["load"]["updates"] == 0 and node["run"]["offload_cpu_ns"] > 0 and node["run"]["serve_cpu_ns"] > 0, f"{node}")
+            require(node["run"]["update_messages"] < node["run"]["messages"], f"{node}")
+        loading = report["loading"]
+        require(loading["partitions"] == 2 and loading["tiny_chunks"] == 8 and loading["file_bytes"] > 0, f"{loading}")
+        require(loading["partition_ns"] > 0 and loading["repartition_ns"] > 0 and 1 <= loading["partition_imbalance"] <= 2, f"{loading}")
+
+
 def summary():
     run = dmgraph("run", "cc", GRAPH, "--mns", 2, "--cns", 2)
-    for word in ("vertices", "load", "wait", "cache", "bytes"):
+    for word in ("vertices", "load", "wait", "cache", "bytes", "tiny-chunks", "offload"):
         require(word in run.out.lower(), f"'{word}' is not in the summary:\n{run.out}")
     require(run.err == "", f"the standard error is not empty: {run.err}")
 
@@ -334,7 +353,7 @@ def main():
             numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
             source, pagerank_options, directions, ways_of_updating, references, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
-            output_to_the_standard_output, unreached, verify, table, json_report, summary, quiet, log_level,
+            output_to_the_standard_output, unreached, verify, table, json_report, what_memory_nodes_did, summary, quiet, log_level,
             a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements,
             a_profile_is_fitted, self_test_of_a_link, help_is_printed, misuses,
             a_near_miss_is_named, every_option_is_tested):

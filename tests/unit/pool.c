@@ -387,13 +387,27 @@ static dmg_status send_raw(uint16_t node, uint32_t type, const void *payload, si
 
 /* The right size of each request, from DMG_POOL_ALLOCATE on. */
 static const size_t request_bytes[] = {
-    sizeof(dmg_pool_allocate_request), sizeof(dmg_pool_extent_request),       sizeof(dmg_pool_extent_request),
-    sizeof(dmg_pool_header),           sizeof(dmg_pool_tenant_request),       sizeof(dmg_pool_tenant_request),
-    sizeof(dmg_pool_update_request),   sizeof(dmg_pool_tenant_request),       sizeof(dmg_pool_tenant_request),
-    sizeof(dmg_pool_tenant_request),   sizeof(dmg_catalog_put_request),       sizeof(dmg_catalog_name_request),
-    sizeof(dmg_catalog_name_request),  sizeof(dmg_catalog_two_names_request), sizeof(dmg_catalog_two_names_request),
-    sizeof(dmg_job_join_request),      sizeof(dmg_job_member_request),        sizeof(dmg_job_barrier_request),
-    sizeof(dmg_job_abort_request),     sizeof(dmg_job_member_request),
+    sizeof(dmg_pool_allocate_request),
+    sizeof(dmg_pool_extent_request),
+    sizeof(dmg_pool_extent_request),
+    sizeof(dmg_pool_header),
+    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_update_request),
+    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_header),
+    sizeof(dmg_catalog_put_request),
+    sizeof(dmg_catalog_name_request),
+    sizeof(dmg_catalog_name_request),
+    sizeof(dmg_catalog_two_names_request),
+    sizeof(dmg_catalog_two_names_request),
+    sizeof(dmg_job_join_request),
+    sizeof(dmg_job_member_request),
+    sizeof(dmg_job_barrier_request),
+    sizeof(dmg_job_abort_request),
+    sizeof(dmg_job_member_request),
 };
 static_assert(sizeof request_bytes / sizeof request_bytes[0] == DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALLOCATE,
               "every message type has a size here");
@@ -541,6 +555,43 @@ static void updates_that_lead_out_of_the_segment_are_refused(void)
     stop();
 }
 
+static void what_a_node_did_for_others_is_counted(void)
+{
+    start(2, 2 * MIB);
+    dmg_address array;
+    dmg_node_activity before, after;
+    CU_ASSERT_EQUAL_FATAL(dmg_pool_allocate(channel, 1, 0, 4096, &array), DMG_OK);
+    struct {
+        dmg_pool_update_request request;
+        uint8_t updates[3][12];
+    } message = {.request = {.header = dmg_pool_header_make(),
+                             .combine = DMG_COMBINE_ADD_DOUBLE,
+                             .count = 3,
+                             .attributes = dmg_address_offset(array)}};
+    const double values[] = {1.5, 0, 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        memcpy(message.updates[i], &i, sizeof i);
+        memcpy(message.updates[i] + 4, &values[i], sizeof values[i]);
+    }
+    size_t bytes = sizeof message.request + sizeof message.updates;
+    CU_ASSERT_EQUAL_FATAL(dmg_pool_activity(channel, 1, &before), DMG_OK);
+    for (uint32_t i = 0; i < 5; i++) {
+        CU_ASSERT_EQUAL(send_raw(1, DMG_POOL_UPDATE, &message, bytes), DMG_OK);
+    }
+    CU_ASSERT_EQUAL(send_raw(1, DMG_POOL_UPDATE, &message, bytes - 1), DMG_ERR_PROTOCOL);
+    CU_ASSERT_EQUAL_FATAL(dmg_pool_activity(channel, 1, &after), DMG_OK);
+    CU_ASSERT_TRUE(after.process_cpu_ns >= after.serve_cpu_ns + after.offload_cpu_ns);
+    dmg_node_activity_subtract(&after, &before);
+    CU_ASSERT_EQUAL(after.messages, 7); /* the second question is one of them */
+    CU_ASSERT_EQUAL(after.update_messages, 6);
+    CU_ASSERT_EQUAL(after.updates, 15);
+    CU_ASSERT_EQUAL(after.applied, 10); /* adding 0 changes nothing */
+    CU_ASSERT_TRUE(after.offload_cpu_ns > 0 && after.serve_cpu_ns > 0);
+    CU_ASSERT_EQUAL_FATAL(dmg_pool_activity(channel, 0, &before), DMG_OK);
+    CU_ASSERT_EQUAL(before.update_messages + before.updates + before.applied + before.offload_cpu_ns, 0);
+    stop();
+}
+
 static void random_requests_do_no_harm(void)
 {
     uint64_t state = dmg_test_seed();
@@ -594,6 +645,7 @@ int main(int argc, char **argv)
         DMG_TEST(requests_of_wrong_size_or_version_are_answered_with_an_error),
         DMG_TEST(bad_values_are_answered_with_an_error),
         DMG_TEST(updates_that_lead_out_of_the_segment_are_refused),
+        DMG_TEST(what_a_node_did_for_others_is_counted),
         DMG_TEST(random_requests_do_no_harm),
         {NULL, NULL},
     };
