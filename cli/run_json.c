@@ -17,6 +17,30 @@ static json_t *nodes_json(const dmg_run *run)
                                         dmg_node_activity_json(&activities->load), "run",
                                         dmg_node_activity_json(&activities->run)));
     }
+    json_t *compute_nodes = json_array();
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        const dmg_node_report *report = &run->cns[rank].report;
+        json_t *purposes = json_object();
+        for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
+            json_object_set_new(purposes, dmg_budget_purpose_name((dmg_budget_purpose)purpose),
+                                json_integer((json_int_t)report->purpose_peak_bytes[purpose]));
+        }
+        json_t *cache =
+            json_pack("{s:o, s:I, s:o}", "limit_bytes",
+                      report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
+                      "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
+        json_array_append_new(compute_nodes,
+                              json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "rank",
+                                        (json_int_t)rank, "pid", run->cns[rank].child->pid, "cache", cache,
+                                        "load_seconds", (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
+                                        (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
+                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers",
+                                        (json_int_t)report->barriers, "operation_wait_seconds",
+                                        (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
+                                        dmg_counters_json(&report->load_counters, true), "run_operations",
+                                        dmg_counters_json(&report->run_counters, true), "traffic",
+                                        dmg_traffic_json(report->traffic, report->traffic_nodes)));
+    }
     json_t *transport = json_pack(
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
         dmg_json_text(run->cns[0].report.chosen), "capabilities", dmg_capabilities_json(run->capabilities.flags),

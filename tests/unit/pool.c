@@ -580,7 +580,6 @@ static void what_a_node_did_for_others_is_counted(void)
     }
     CU_ASSERT_EQUAL(send_raw(1, DMG_POOL_UPDATE, &message, bytes - 1), DMG_ERR_PROTOCOL);
     CU_ASSERT_EQUAL_FATAL(dmg_pool_activity(channel, 1, &after), DMG_OK);
-    CU_ASSERT_TRUE(after.process_cpu_ns >= after.serve_cpu_ns + after.offload_cpu_ns);
     dmg_node_activity_subtract(&after, &before);
     CU_ASSERT_EQUAL(after.messages, 7); /* the second question is one of them */
     CU_ASSERT_EQUAL(after.update_messages, 6);
