@@ -133,8 +133,9 @@ json_t *dmg_run_json(const dmg_run *run);
 /** Bytes of the graph's file a second, in 10^6, by step; 0 where that says nothing (the graph was in the pool already).
  */
 typedef struct dmg_run_loading {
-    double read_mb_s; /**< mapping (or parsing) the file, checking it, and sharing it with the compute nodes */
-    double load_mb_s; /**< from there into the pool, by all compute nodes together */
+    double read_mb_s;    /**< mapping (or parsing) the file, checking it, and sharing it with the compute nodes */
+    double load_mb_s;    /**< from there into the pool, by all compute nodes together */
+    double load_seconds; /**< of the compute node that took longest, with the barrier at its end */
 } dmg_run_loading;
 dmg_run_loading dmg_run_loading_speed(const dmg_run *run);
 /** The speeds, and what partitioning took, for --json and for people. */

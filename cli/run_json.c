@@ -87,10 +87,10 @@ json_t *dmg_run_loading_json(const dmg_run *run)
     dmg_run_loading loading = dmg_run_loading_speed(run);
     return json_pack("{s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f}", "file_bytes",
                      (json_int_t)run->source.report.file_bytes, "read_seconds", run->times.read, "read_mb_s",
-                     loading.read_mb_s, "load_seconds", run->times.load, "load_mb_s", loading.load_mb_s, "partitions",
-                     (json_int_t)run->partitions, "tiny_chunks", (json_int_t)report->tiny_chunk_count, "partition_ns",
-                     (json_int_t)report->partition_ns, "repartition_ns", (json_int_t)report->repartition_ns,
-                     "partition_imbalance", report->partition_imbalance);
+                     loading.read_mb_s, "load_seconds", loading.load_seconds, "load_mb_s", loading.load_mb_s,
+                     "partitions", (json_int_t)run->partitions, "tiny_chunks", (json_int_t)report->tiny_chunk_count,
+                     "partition_ns", (json_int_t)report->partition_ns, "repartition_ns",
+                     (json_int_t)report->repartition_ns, "partition_imbalance", report->partition_imbalance);
 }
 
 json_t *dmg_run_json(const dmg_run *run)

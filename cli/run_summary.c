@@ -110,9 +110,13 @@ static void print_times(FILE *to, const dmg_run *run, const dmg_run_totals *tota
 dmg_run_loading dmg_run_loading_speed(const dmg_run *run)
 {
     double megabytes = (double)run->source.report.file_bytes / 1e6;
-    const dmg_run_times *times = &run->times;
-    return (dmg_run_loading){.read_mb_s = times->read > 0 ? megabytes / times->read : 0,
-                             .load_mb_s = times->load > 0 ? megabytes / times->load : 0};
+    dmg_run_loading loading = {.read_mb_s = run->times.read > 0 ? megabytes / run->times.read : 0};
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        double seconds = (double)run->cns[rank].report.load_ns / NANOSECONDS_SECOND;
+        loading.load_seconds = seconds > loading.load_seconds ? seconds : loading.load_seconds;
+    }
+    loading.load_mb_s = loading.load_seconds > 0 ? megabytes / loading.load_seconds : 0;
+    return loading;
 }
 
 void dmg_run_print_loading(FILE *to, const dmg_run *run)
