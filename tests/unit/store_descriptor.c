@@ -311,7 +311,10 @@ static void partitioning_again_reads_the_metadata_of_tiny_chunks_and_nothing_els
             CU_ASSERT_EQUAL_FATAL(dmg_graph_store_partition(channel, &store, count, first, costs), DMG_OK);
             dmg_counters after = *dmg_channel_counters(channel);
             dmg_counters_subtract(&after, &counters);
-            uint64_t nodes = dmg_range_array_node(&store.tiny_chunks, store.tiny_chunk_count - 1) + 1;
+            uint64_t nodes = 0; /* that hold some of it */
+            for (uint64_t at = 0; at < store.tiny_chunk_count; nodes++) {
+                at += dmg_range_array_run(&store.tiny_chunks, at, store.tiny_chunk_count - at);
+            }
             CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_READ], nodes);
             CU_ASSERT_EQUAL(after.bytes[DMG_OPERATION_READ], UINT64_C(8) * store.tiny_chunk_count);
             CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_MESSAGE] + after.operations[DMG_OPERATION_WRITE], 0);
