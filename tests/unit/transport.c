@@ -368,7 +368,7 @@ static void channels_of_many_threads_do_not_mix(void)
 static void *open_and_close(void *argument)
 {
     thread_work *mine = argument;
-    for (int i = 0; i < SHORT_CHANNELS && mine->status == DMG_OK; i++) {
+    for (uint32_t i = 0; i < test_rounds(SHORT_CHANNELS) && mine->status == DMG_OK; i++) {
         dmg_channel *channel;
         mine->status = dmg_channel_open(pool.client, &channel);
         if (mine->status == DMG_OK) {
@@ -816,6 +816,11 @@ static int start_ucx_messages(void)
     return start_suite("ucx:data=message");
 }
 
+static int start_given(void)
+{
+    return start_suite(test_given_transport());
+}
+
 int main(int argc, char **argv)
 {
     int exit_code;
@@ -823,6 +828,10 @@ int main(int argc, char **argv)
         return exit_code;
     }
     alarm(800); /* whatever hangs ends */
+    const char *given = test_given_transport();
+    if (given != NULL) {
+        return dmg_suite_add(given, start_given, NULL, tests) != 0 ? 2 : dmg_suites_run(argc, argv);
+    }
     if (dmg_suite_add("cxl_shm", start_cxl_shm, NULL, tests) != 0 ||
         dmg_suite_add("ucx", start_ucx, NULL, tests) != 0 ||
         dmg_suite_add("ucx:data=message", start_ucx_messages, NULL, tests) != 0) {

@@ -202,7 +202,8 @@ void killed_clients_leave_the_memory_node_serving(void)
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     srand((unsigned int)dmg_test_seed());
     gone_report report;
-    for (uint64_t i = 1; i <= KILLS; i++) {
+    const uint64_t kills = test_rounds(KILLS);
+    for (uint64_t i = 1; i <= kills; i++) {
         pid_t victim = test_compute_start(COMPUTE_FLOOD, pool.nodes, PATIENT_NS);
         dmg_sleep_ns((uint64_t)rand() % (20 * MILLISECOND_NS));
         test_process_kill(victim);
@@ -210,7 +211,7 @@ void killed_clients_leave_the_memory_node_serving(void)
         CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 1, TEST_ECHO, NULL, 0), DMG_OK);
         CU_ASSERT_TRUE_FATAL(has_seen(pool.channel, i, 0, &report));
     }
-    CU_ASSERT_EQUAL(report.died, KILLS);
+    CU_ASSERT_EQUAL(report.died, kills);
     CU_ASSERT_EQUAL(report.repeated, 0);
     CU_ASSERT_EQUAL(report.closed, 0);
     test_pool_stop(&pool);

@@ -15,9 +15,20 @@
 #define FLOOD_CALLS   16
 #define READY_PIPE    3 /* the descriptor where a child says that it is ready */
 #define ARGUMENTS_MAX 10
+#define ROUNDS_GIVEN  4
 
 const char *test_transport;
 const uint8_t test_token[DMG_TOKEN_BYTES] = {7, 1, 2, 3};
+
+const char *test_given_transport(void)
+{
+    return getenv("DMGRAPH_TEST_TRANSPORT");
+}
+
+uint32_t test_rounds(uint32_t usual)
+{
+    return test_given_transport() != NULL && usual > ROUNDS_GIVEN ? ROUNDS_GIVEN : usual;
+}
 
 /* ---- the memory node's process ---- */
 

@@ -89,6 +89,12 @@ dmg_status test_count_up(dmg_channel *channel);
 /** Send a message and take its answer as a number. */
 dmg_status test_ask(dmg_channel *channel, uint16_t node, uint32_t type, void *answer, size_t bytes);
 
+/** The transport that DMGRAPH_TEST_TRANSPORT names, or NULL: one that this machine has and others have not, an RDMA
+ * device say. */
+const char *test_given_transport(void);
+/** How often to repeat what starts processes. Over a given transport few times: a process may take seconds there. */
+uint32_t test_rounds(uint32_t usual);
+
 /** The tests of transport_faults.c. */
 void killed_memory_node_ends_calls_in_flight(void);
 void killed_memory_node_is_noticed_with_nothing_in_flight(void);

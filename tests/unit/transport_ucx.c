@@ -3,6 +3,9 @@
  * deaths with operations by message in flight. Memory nodes are processes of their own, so that a crash is seen as one.
  */
 #include "core/base/clock.h"
+#include "core/base/log.h"
+#include "transport/core.h"
+#include "transport/ucx/ucx.h"
 #include "transport_processes.h"
 #include "transport_ucx_liar.h"
 
@@ -25,7 +28,13 @@
 #define FLOOD_BATCH    64
 #define SERVER_KILLS   5
 #define PORTS_MAX      16
+#define GONE_ROUNDS    8000 /* of 5 ms, beyond the patient timeout: a death that nothing tells is found by its lease */
 #define FLOOD_SLICE    (UINT64_C(1) << 20)
+
+static const char *transport_or_given(const char *usual)
+{
+    return test_given_transport() != NULL ? test_given_transport() : usual;
+}
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -64,6 +73,17 @@ static void parameters_that_make_no_sense_are_refused_with_a_reason(void)
         {"ucx:port=-1", DMG_ERR_ARGUMENT, "65535"},
         {"ucx:port=http", DMG_ERR_ARGUMENT, "65535"},
         {"ucx:device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
+        {"ucx:memory-device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
+        {"ucx:device=lo,memory-device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
+        {"ucx:data=rc_verbs,device=nowhere0:1", DMG_ERR_UNSUPPORTED, "nowhere0:1"},
+        {"ucx:messages=rc_verbs,device=nowhere0:1", DMG_ERR_UNSUPPORTED, "device=nowhere0:1 has none"},
+        {"ucx:gid=-1", DMG_ERR_ARGUMENT, "65535"},
+        {"ucx:gid=first", DMG_ERR_ARGUMENT, "65535"},
+        {"ucx:retries=7", DMG_ERR_ARGUMENT, "from 1 to 6"},
+        {"ucx:retries=0", DMG_ERR_ARGUMENT, "from 1 to 6"},
+        {"ucx:retry-time=100", DMG_ERR_ARGUMENT, "100ms"},
+        {"ucx:retry-time=0ms", DMG_ERR_ARGUMENT, "100ms"},
+        {"ucx:retry-time=1h", DMG_ERR_ARGUMENT, "100ms"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dmg_server_options options = {.transport = cases[i].transport, .segment = {.bytes = 4096, .numa_node = -1}};
@@ -75,6 +95,58 @@ static void parameters_that_make_no_sense_are_refused_with_a_reason(void)
         }
         dmg_server_destroy(server);
     }
+}
+
+static void devices_and_interfaces_are_told_apart(void)
+{
+    static const struct {
+        const char *given;
+        const char *devices[2]; /* of the compute node, of the memory node */
+        const char *interfaces[2];
+    } cases[] = {
+        {"ucx", {"", ""}, {"", ""}},
+        {"ucx:device=lo", {"", ""}, {"lo", "lo"}},
+        {"ucx:device=nowhere0:2+lo+nowhere1:1", {"nowhere0:2,nowhere1:1", "nowhere0:2,nowhere1:1"}, {"lo", "lo"}},
+        {"ucx:device=nowhere0:1,memory-device=nowhere1:1", {"nowhere0:1", "nowhere1:1"}, {"", ""}},
+        {"ucx:memory-device=nowhere1:1+lo", {"", "nowhere1:1"}, {"", "lo"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const dmg_backend *backend;
+        dmg_transport_parameters parameters;
+        CU_ASSERT_EQUAL_FATAL(dmg_transport_parse(cases[i].given, &backend, &parameters), DMG_OK);
+        for (int side = 0; side < 2; side++) {
+            dmg_ucx_settings settings;
+            CU_ASSERT_EQUAL(dmg_ucx_settings_parse(&parameters, (dmg_ucx_side)side, &settings), DMG_OK);
+            CU_ASSERT_STRING_EQUAL(settings.rdma_devices, cases[i].devices[side]);
+            CU_ASSERT_STRING_EQUAL(settings.interfaces, cases[i].interfaces[side]);
+        }
+    }
+}
+
+static void note_refused_options(dmg_log_level level, const char *line, void *context)
+{
+    (void)level;
+    if (strstr(line, "invalid configuration") != NULL) {
+        printf("\n    %s\n", line);
+        *(bool *)context = true;
+    }
+}
+
+/* UCX passes over an option that it does not know, and says so in its log only. */
+static void ucx_knows_every_option_that_it_is_given(void)
+{
+    bool is_refused = false;
+    dmg_log_set_sink(note_refused_options, &is_refused, DMG_LOG_DEBUG);
+    static const char *const transports[] = {"ucx:data=message", "ucx:data=posix", "ucx:data=sysv"};
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        dmg_server_options options = {.transport = transport_or_given(transports[i]),
+                                      .segment = {.bytes = 4096, .numa_node = -1}};
+        dmg_server *server = NULL;
+        CU_ASSERT_EQUAL(dmg_server_create(&options, &server), DMG_OK);
+        dmg_server_destroy(server);
+    }
+    CU_ASSERT_FALSE(is_refused);
+    dmg_log_set_sink(NULL, NULL, DMG_LOG_WARNING);
 }
 
 static void lane_that_the_node_does_not_offer_is_refused(void)
@@ -663,10 +735,11 @@ static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(voi
 {
     static const char *const transports[] = {"ucx:data=message", "ucx"};
     uint64_t random = dmg_test_seed();
-    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
-        test_transport = transports[i];
+    const uint32_t kills = test_rounds(KILLS);
+    for (size_t i = 0; i < (test_given_transport() != NULL ? 1 : sizeof transports / sizeof transports[0]); i++) {
+        test_transport = transport_or_given(transports[i]);
         test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
-        for (uint32_t kill_count = 1; kill_count <= KILLS; kill_count++) {
+        for (uint32_t kill_count = 1; kill_count <= kills; kill_count++) {
             pid_t client = start_flood(pool.nodes, next_random(&random));
             dmg_sleep_ns(next_random(&random) % 30000000);
             test_process_kill(client);
@@ -674,11 +747,11 @@ static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(voi
             CU_ASSERT_TRUE_FATAL(node_serves(&pool, 1));
         }
         gone_report report = {0};
-        for (int round = 0; round < 1000 && report.died < KILLS; round++) {
+        for (int round = 0; round < GONE_ROUNDS && report.died < kills; round++) {
             CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 1, TEST_GONE, &report, sizeof report), DMG_OK);
             dmg_sleep_ns(5000000);
         }
-        CU_ASSERT_EQUAL(report.died, KILLS);
+        CU_ASSERT_EQUAL(report.died, kills);
         CU_ASSERT_EQUAL(report.closed, 0);
         CU_ASSERT_EQUAL(report.repeated, 0);
         test_pool_stop(&pool);
@@ -691,8 +764,8 @@ static void killed_node_ends_all_kinds_of_operations(void)
     uint64_t random = dmg_test_seed();
     flood_buffers *flood = calloc(1, sizeof *flood);
     CU_ASSERT_PTR_NOT_NULL_FATAL(flood);
-    for (uint32_t i = 0; i < 2 * SERVER_KILLS; i++) {
-        test_transport = transports[i % 2];
+    for (uint32_t i = 0; i < test_rounds(2 * SERVER_KILLS); i++) {
+        test_transport = transport_or_given(transports[i % 2]);
         test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
         dmg_completion completion = {0};
         for (uint32_t batch = 0; batch < 100 && completion.status == DMG_OK; batch++) {
@@ -719,7 +792,7 @@ static void killed_node_ends_all_kinds_of_operations(void)
 
 static void long_operations_end_when_their_node_dies(void)
 {
-    test_transport = "ucx:data=message";
+    test_transport = transport_or_given("ucx:data=message");
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     uint64_t bytes = TEST_SEGMENT_BYTES / 2;
     uint8_t *buffers = calloc(2, bytes);
@@ -742,7 +815,7 @@ static void long_operations_end_when_their_node_dies(void)
 static void more_operations_than_a_channel_holds_all_end(void)
 {
     enum { COUNT = 20000 };
-    test_transport = "ucx:data=message";
+    test_transport = transport_or_given("ucx:data=message");
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     dmg_completion completion = {0};
     uint64_t *before = calloc(COUNT, sizeof *before);
@@ -762,6 +835,8 @@ static void more_operations_than_a_channel_holds_all_end(void)
 
 static const dmg_test tests[] = {
     DMG_TEST(parameters_that_make_no_sense_are_refused_with_a_reason),
+    DMG_TEST(devices_and_interfaces_are_told_apart),
+    DMG_TEST(ucx_knows_every_option_that_it_is_given),
     DMG_TEST(lane_that_the_node_does_not_offer_is_refused),
     DMG_TEST(every_lane_of_shared_memory_is_one_sided),
     DMG_TEST(addresses_in_another_order_are_refused),
@@ -779,6 +854,15 @@ static const dmg_test tests[] = {
     {NULL, NULL},
 };
 
+static const dmg_test tests_on_cards[] = {
+    DMG_TEST(ucx_knows_every_option_that_it_is_given),
+    DMG_TEST(killed_clients_with_operations_in_flight_leave_the_nodes_serving),
+    DMG_TEST(killed_node_ends_all_kinds_of_operations),
+    DMG_TEST(long_operations_end_when_their_node_dies),
+    DMG_TEST(more_operations_than_a_channel_holds_all_end),
+    {NULL, NULL},
+};
+
 int main(int argc, char **argv)
 {
     int exit_code;
@@ -789,7 +873,7 @@ int main(int argc, char **argv)
         return exit_code;
     }
     alarm(600); /* whatever hangs ends */
-    if (dmg_suite_add("transport_ucx", NULL, NULL, tests) != 0) {
+    if (dmg_suite_add("transport_ucx", NULL, NULL, test_given_transport() != NULL ? tests_on_cards : tests) != 0) {
         return 2;
     }
     return dmg_suites_run(argc, argv);

@@ -66,10 +66,11 @@ static void set_handler(test_liar *liar, unsigned id, ucp_am_recv_callback_t han
 bool liar_open(test_liar *liar, const char *address)
 {
     memset(liar, 0, sizeof *liar);
+    const dmg_ucx_settings settings = {.messages = "tcp", .has_tcp_messages = true};
     struct sockaddr_storage socket_address;
     socklen_t address_bytes;
     if (dmg_ucx_resolve(address + strlen("ucx:"), 0, &socket_address, &address_bytes) != DMG_OK ||
-        dmg_ucx_message_context("tcp", "lo", &liar->context) != DMG_OK ||
+        dmg_ucx_message_context(&settings, "lo", &liar->context) != DMG_OK ||
         dmg_ucx_worker(liar->context, &liar->worker) != DMG_OK) {
         return false;
     }

@@ -14,7 +14,8 @@
  */
 #include "transport/ucx/client.h"
 
-static const char *const parameter_keys[] = {"messages", "data", "device", "port", NULL};
+static const char *const parameter_keys[] = {"messages", "data",       "device", "memory-device", "port", "gid",
+                                             "retries",  "retry-time", NULL};
 
 const dmg_backend dmg_backend_ucx = {
     .name = "ucx",

@@ -471,6 +471,11 @@ static void post_span(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node
     operation->local = local;
     operation->bytes = bytes;
     if (is_one_sided(channel, node)) {
+        if (link->data_endpoint == NULL && dmg_ucx_lane_open(channel, node) != DMG_OK) {
+            link->broken = link->broken != NULL ? link->broken : "did not answer on its one-sided lane";
+            end_operation(channel, operation, DMG_ERR_PEER);
+            return;
+        }
         post_to_nic(channel, operation);
         return;
     }

@@ -31,15 +31,6 @@ static void on_endpoint_error(void *argument, ucp_ep_h endpoint, ucs_status_t st
     }
 }
 
-static void on_data_endpoint_error(void *argument, ucp_ep_h endpoint, ucs_status_t status)
-{
-    (void)endpoint, (void)status;
-    dmg_ucx_link *link = argument;
-    if (link->broken == NULL) {
-        link->broken = "broke the one-sided lane";
-    }
-}
-
 /** Keep what a welcome tells, the first time; later ones must tell the same. */
 static const char *take_facts(dmg_ucx_facts *facts, const dmg_ucx_welcome *welcome, const uint8_t *rest)
 {
@@ -51,7 +42,7 @@ static const char *take_facts(dmg_ucx_facts *facts, const dmg_ucx_welcome *welco
         return "sent a welcome that is not one of ours";
     }
     if (welcome->address_bytes != 0) {
-        facts->data_address = malloc(welcome->address_bytes);
+        facts->data_address = calloc(1, welcome->address_bytes + 1);
         facts->data_key = malloc(welcome->key_bytes + 1);
         if (facts->data_address == NULL || facts->data_key == NULL) {
             return "cannot be reached: this process is out of memory";
@@ -60,6 +51,7 @@ static const char *take_facts(dmg_ucx_facts *facts, const dmg_ucx_welcome *welco
         memcpy(facts->data_key, rest + welcome->address_bytes, welcome->key_bytes);
     }
     memcpy(facts->data, welcome->data, sizeof(facts->data));
+    facts->lane = welcome->lane;
     facts->epoch = welcome->epoch;
     facts->base = welcome->base;
     facts->segment_bytes = welcome->segment_bytes;
@@ -249,64 +241,6 @@ static dmg_status connect_messages(dmg_ucx_channel *channel)
     return DMG_OK;
 }
 
-/** Open the one-sided lane to a node. */
-static dmg_status connect_data(dmg_ucx_channel *channel, uint32_t node)
-{
-    dmg_ucx_client *client = channel->client;
-    dmg_ucx_facts *facts = &client->facts[node];
-    dmg_ucx_link *link = &channel->links[node];
-    bool is_nic = client->data == DMG_UCX_DATA_NIC;
-    if (channel->data_worker == NULL) {
-        dmg_status status = dmg_ucx_worker(client->data_context, &channel->data_worker);
-        if (status != DMG_OK) {
-            return status;
-        }
-        if (is_nic && ucp_worker_get_efd(channel->data_worker, &channel->data_event) != UCS_OK) {
-            channel->data_event = -1;
-            return dmg_error(DMG_ERR_UNSUPPORTED, "data=%s: this UCX transport cannot wake a sleeping thread",
-                             facts->data);
-        }
-    }
-    /* Shared memory has no error handling in UCX, and needs none: nothing there waits for a peer. */
-    ucp_ep_params_t parameters = {
-        .field_mask =
-            UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address = (const ucp_address_t *)facts->data_address,
-        .err_mode = is_nic ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE,
-        .err_handler = {.cb = on_data_endpoint_error, .arg = link},
-    };
-    ucs_status_t status = ucp_ep_create(channel->data_worker, &parameters, &link->data_endpoint);
-    if (status == UCS_OK) {
-        status = ucp_ep_rkey_unpack(link->data_endpoint, facts->data_key, &link->key);
-    } else {
-        link->data_endpoint = NULL;
-    }
-    if (status != UCS_OK) {
-        link->key = NULL;
-        return dmg_error(
-            DMG_ERR_UNSUPPORTED, "reaching memory node %u (%s) one-sidedly through %s: %s%s", node, facts->address_text,
-            facts->data, ucs_status_string(status),
-            is_nic ? "" : " (in a container, /proc may be closed: set UCX_POSIX_USE_PROC_LINK=n on both sides)");
-    }
-    return DMG_OK;
-}
-
-/** UCX names a get lane of an endpoint only when reads there are real and not done by the peer's program. */
-static bool has_real_lanes(ucp_ep_h endpoint)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *file = open_memstream(&text, &bytes);
-    if (file == NULL) {
-        return false;
-    }
-    ucp_ep_print_info(endpoint, file);
-    fclose(file);
-    bool is_real = text != NULL && strstr(text, "put[") != NULL && strstr(text, "get[") != NULL;
-    free(text);
-    return is_real;
-}
-
 static void channel_destroy(dmg_ucx_channel *channel)
 {
     for (uint32_t i = 0; channel->links != NULL && i < channel->node_count; i++) {
@@ -336,7 +270,7 @@ static void channel_destroy(dmg_ucx_channel *channel)
     if (channel->worker != NULL) {
         ucp_worker_destroy(channel->worker);
     }
-    if (channel->data_worker != NULL) {
+    if (channel->data_worker != NULL && !channel->has_stuck_lane) {
         ucp_worker_destroy(channel->data_worker);
     }
     dmg_ucx_frames_clear(&channel->frames);
@@ -413,8 +347,8 @@ dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *owner,
         if (link->broken != NULL) {
             dmg_client_mark_dead(client->client, (uint16_t)i, link->broken);
             status = dmg_client_node_status(client->client, (uint16_t)i);
-        } else if (client->facts[i].is_one_sided) {
-            status = connect_data(channel, i);
+        } else if (client->facts[i].is_one_sided && client->data != DMG_UCX_DATA_NIC) {
+            status = dmg_ucx_lane_open(channel, i);
         }
     }
     if (status != DMG_OK) {
@@ -457,16 +391,15 @@ static dmg_status resolve_addresses(dmg_ucx_client *client, const dmg_client_opt
 
 static dmg_status open_message_context(dmg_ucx_client *client)
 {
-    char device[96];
-    snprintf(device, sizeof(device), "%s", client->settings.device);
+    char interface[96] = "";
     bool is_local = true;
     for (uint32_t i = 0; i < client->node_count; i++) {
         is_local &= dmg_ucx_is_loopback(&client->facts[i].address);
     }
-    if (device[0] == '\0' && is_local && strcmp(client->settings.messages, "tcp") == 0) {
-        dmg_ucx_interface_of(&client->facts[0].address, device, sizeof(device));
+    if (is_local) {
+        dmg_ucx_interface_of(&client->facts[0].address, interface, sizeof(interface));
     }
-    return dmg_ucx_message_context(client->settings.messages, device, &client->message_context);
+    return dmg_ucx_message_context(&client->settings, interface, &client->message_context);
 }
 
 static dmg_status check_welcomes(const dmg_ucx_client *client, const dmg_ucx_channel *channel)
@@ -493,6 +426,7 @@ static dmg_status choose_data(dmg_ucx_client *client, dmg_ucx_channel *channel, 
 {
     const dmg_ucx_settings *settings = &client->settings;
     const char *offered = "";
+    uint32_t kind = DMG_UCX_LANE_BY_WORKER;
     client->data = DMG_UCX_DATA_MESSAGE;
     if (settings->data == DMG_UCX_DATA_MESSAGE) {
         snprintf(chosen, chosen_bytes, "data by message to the memory node, as data=message asks");
@@ -508,6 +442,7 @@ static dmg_status choose_data(dmg_ucx_client *client, dmg_ucx_channel *channel, 
         }
         if (offered[0] == '\0') {
             offered = lane;
+            kind = client->facts[i].lane;
         }
     }
     if (offered[0] == '\0') {
@@ -522,14 +457,14 @@ static dmg_status choose_data(dmg_ucx_client *client, dmg_ucx_channel *channel, 
         return dmg_error(DMG_ERR_PROTOCOL, "memory node 0 (%s) offers the unknown lane %s",
                          client->facts[0].address_text, offered);
     }
-    dmg_status status = dmg_ucx_data_context(offered, settings->device, &client->data_context);
+    dmg_status status = dmg_ucx_data_context(settings, offered, kind, &client->data_context);
     uint32_t count = 0;
     for (uint32_t i = 0; status == DMG_OK && i < client->node_count; i++) {
-        if (strcmp(client->facts[i].data, offered) != 0) {
+        if (strcmp(client->facts[i].data, offered) != 0 || client->facts[i].lane != kind) {
             continue;
         }
-        status = connect_data(channel, i);
-        if (status == DMG_OK && !has_real_lanes(channel->links[i].data_endpoint)) {
+        status = dmg_ucx_lane_open(channel, i);
+        if (status == DMG_OK && !dmg_ucx_lane_is_real(channel->links[i].data_endpoint)) {
             status = dmg_error(DMG_ERR_UNSUPPORTED, "UCX has no real one-sided lane to memory node %u (%s) over %s", i,
                                client->facts[i].address_text, offered);
         }
@@ -584,7 +519,7 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
     char data[200] = "";
     dmg_status status = client->facts == NULL ? dmg_error(DMG_ERR_MEMORY, "opening a client: out of memory") : DMG_OK;
     if (status == DMG_OK) {
-        status = dmg_ucx_settings_parse(parameters, &client->settings);
+        status = dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_COMPUTE, &client->settings);
     }
     if (status == DMG_OK) {
         status = resolve_addresses(client, options);
@@ -630,7 +565,7 @@ void dmg_ucx_client_close(void *implementation)
     if (first != NULL) {
         dmg_ucx_channel_close(first);
     }
-    if (client->data_context != NULL) {
+    if (client->data_context != NULL && !atomic_load(&client->has_stuck_lane)) {
         ucp_cleanup(client->data_context);
     }
     if (client->message_context != NULL) {

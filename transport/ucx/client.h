@@ -16,7 +16,8 @@ typedef struct dmg_ucx_facts {
     uint64_t segment_bytes;
     uint64_t base;
     char data[32];
-    uint8_t *data_address; /**< the server's data worker and the segment's key, or NULL */
+    uint32_t lane;         /**< DMG_UCX_LANE_... */
+    uint8_t *data_address; /**< of the lane, and the segment's key, or NULL */
     uint8_t *data_key;
     bool is_one_sided; /**< this client uses the lane */
 } dmg_ucx_facts;
@@ -32,6 +33,8 @@ typedef struct dmg_ucx_client {
     uint8_t token[DMG_TOKEN_BYTES];
     ucp_context_h message_context;
     ucp_context_h data_context;
+    /** A lane could not be opened, and UCX ends the process when one is closed half open: its context stays. */
+    atomic_bool has_stuck_lane;
     dmg_ucx_data data;          /**< SHARED_MEMORY, NIC, or MESSAGE */
     bool has_one_sided_atomics; /**< on every node: executors are never mixed */
     dmg_ucx_facts *facts;
@@ -100,7 +103,9 @@ struct dmg_ucx_channel {
     ucp_worker_h worker;
     int event;
     ucp_worker_h data_worker;
-    int data_event; /**< -1 when operations are complete when posted */
+    int data_event; /**< -1 when operations are complete when posted, and before the first of a card's lanes is opened
+                     */
+    bool has_stuck_lane;
     dmg_ucx_link *links;
     uint32_t node_count;
     dmg_ucx_operation *operations;
@@ -118,6 +123,17 @@ dmg_status dmg_ucx_client_open(dmg_client *client, const dmg_client_options *opt
 void dmg_ucx_client_close(void *implementation);
 dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
 void dmg_ucx_channel_close(void *implementation);
+
+/* ---- lane.c ---- */
+
+/**
+ * Open this channel's one-sided lane to a node, and wait until both ends know each other, for the peer timeout at most.
+ * A card's lane is opened by the first operation that needs it: it has a queue of its own at both ends, which a channel
+ * that only sends messages does without.
+ */
+dmg_status dmg_ucx_lane_open(dmg_ucx_channel *channel, uint32_t node);
+/** UCX names a get lane of an endpoint only when reads there are real and not done by the peer's program. */
+bool dmg_ucx_lane_is_real(ucp_ep_h endpoint);
 
 /* ---- channel.c ---- */
 

@@ -55,12 +55,57 @@ void dmg_ucx_library_prepare(void)
     pthread_once(&once, prepare_once);
 }
 
+/* Options of a context. UCX's transports know their own by the name without the transport's: a name with it
+   ("TCP_TX_SEG_SIZE") is an environment variable's, and would be passed over with a warning. */
 typedef struct option {
     const char *name;
     const char *value;
 } option;
 
-static dmg_status open_context(const option *options, size_t option_count, uint64_t features, const char *transports,
+#define OPTIONS_MAX 12
+typedef struct option_list {
+    option entries[OPTIONS_MAX];
+    size_t count;
+} option_list;
+
+static void add(option_list *options, const char *name, const char *value)
+{
+    if (value[0] != '\0' && options->count < OPTIONS_MAX) {
+        options->entries[options->count++] = (option){name, value};
+    }
+}
+
+/** One word of the list begins so. */
+static bool has_prefix(const char *list, const char *prefix)
+{
+    for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        if (strncmp(at, prefix, strlen(prefix)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** What RDMA devices need, whatever goes over them. */
+static void add_rdma_options(option_list *options, const dmg_ucx_settings *settings, const char *transports)
+{
+    add(options, "GID_INDEX", settings->gid);
+    if (has_prefix(transports, "rc") || has_prefix(transports, "dc")) {
+        /* UCX's default of 7 is "for ever" to soft-RoCE: a dead peer would never be reported. */
+        add(options, "RC_RETRY_COUNT", settings->retries);
+        add(options, "RC_TIMEOUT", settings->retry_time);
+        /* A worker pins this many buffers from its start; UCX's 4095 of them are more than a compute node has peers
+         * for. */
+        add(options, "RC_RX_QUEUE_LEN", "256");
+    }
+    if (has_prefix(transports, "ud")) {
+        /* soft-RoCE leaves a field of UD packets zero that UCX would check (openucx pull request 10209). */
+        add(options, "UD_ETH_DGID_CHECK", "n");
+        add(options, "UD_RX_QUEUE_LEN", "512");
+    }
+}
+
+static dmg_status open_context(const option_list *options, uint64_t features, const char *transports,
                                const char *devices, ucp_context_h *context)
 {
     dmg_ucx_library_prepare();
@@ -70,8 +115,8 @@ static dmg_status open_context(const option *options, size_t option_count, uint6
         return dmg_error(DMG_ERR_UNSUPPORTED, "reading UCX's configuration: %s: check the UCX_ environment variables",
                          ucs_status_string(status));
     }
-    for (size_t i = 0; i < option_count && status == UCS_OK; i++) {
-        status = ucp_config_modify(config, options[i].name, options[i].value);
+    for (size_t i = 0; i < options->count && status == UCS_OK; i++) {
+        status = ucp_config_modify(config, options->entries[i].name, options->entries[i].value);
     }
     if (status == UCS_OK) {
         status = ucp_config_modify(config, "TLS", transports);
@@ -97,40 +142,76 @@ static dmg_status open_context(const option *options, size_t option_count, uint6
     return DMG_OK;
 }
 
-/* UCX's cache of registered memory hooks into munmap and madvise of the whole process: only cards need it. */
-#define NO_HOOKS                                                                                                       \
-    {                                                                                                                  \
-        "RCACHE_ENABLE", "n"                                                                                           \
-    }
-
-dmg_status dmg_ucx_message_context(const char *transports, const char *devices, ucp_context_h *context)
+/** The devices of a context: UCX leaves out of a list of several what a transport cannot use. */
+static void join_devices(const char *rdma_devices, const char *interfaces, char *devices, size_t capacity)
 {
-    static const option options[] = {
-        /* A frame is one segment, so UCX never gathers the fragments of a peer. */
-        {"TCP_TX_SEG_SIZE", "32k"},
-        {"TCP_RX_SEG_SIZE", "64k"},
-        NO_HOOKS,
-    };
-    bool is_tcp = strcmp(transports, "tcp") == 0;
-    return open_context(options, is_tcp ? 3 : 2, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports, devices, context);
+    const char *comma = rdma_devices[0] != '\0' && interfaces[0] != '\0' ? "," : "";
+    snprintf(devices, capacity, "%s%s%s", rdma_devices, comma, interfaces);
 }
 
-dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp_context_h *context)
+/** Where connections over RDMA start from, so that they leave by the device that was named. */
+static void source_address(const dmg_ucx_settings *settings, char *text, size_t capacity)
 {
+    struct sockaddr_storage address = {0};
+    socklen_t address_bytes;
+    text[0] = '\0';
+    if (settings->rdma_devices[0] != '\0' && dmg_ucx_rdma_address(settings->rdma_devices, &address, &address_bytes)) {
+        dmg_ucx_print_address(&address, 0, text, capacity);
+    }
+}
+
+dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, ucp_context_h *context)
+{
+    const char *transports = settings->messages;
+    char devices[200] = "";
+    char source[64] = "";
+    option_list options = {0};
+    /* UCX's cache of registered memory hooks into munmap and madvise of the whole process: only large messages of
+       cards would need it. */
+    add(&options, "RCACHE_ENABLE", "n");
+    if (settings->has_tcp_messages) {
+        /* A frame is one segment, so UCX never gathers the fragments of a peer. */
+        add(&options, "TX_SEG_SIZE", "32k");
+        add(&options, "RX_SEG_SIZE", "64k");
+    }
+    if (strcmp(transports, "tcp") == 0) {
+        join_devices("", settings->interfaces[0] != '\0' ? settings->interfaces : interface, devices, sizeof(devices));
+    } else {
+        add_rdma_options(&options, settings, transports);
+        source_address(settings, source, sizeof(source));
+        add(&options, "SOURCE_ADDRESS", source);
+        if (has_prefix(transports, "rc") || has_prefix(transports, "dc")) {
+            add(&options, "RC_SEG_SIZE", "32k");
+        }
+        join_devices(settings->rdma_devices, settings->has_tcp_messages ? settings->interfaces : "", devices,
+                     sizeof(devices));
+    }
+    return open_context(&options, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports, devices, context);
+}
+
+dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *transports, uint32_t lane,
+                                ucp_context_h *context)
+{
+    option_list options = {0};
     if (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) {
         /* Only memory of the transport's own has a one-sided key: rather fail than get other memory. */
         char allocator[64];
         snprintf(allocator, sizeof(allocator), "md:%.48s", transports);
-        const option options[] = {{"ALLOC_PRIO", allocator}, NO_HOOKS};
-        return open_context(options, 2, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
+        add(&options, "ALLOC_PRIO", allocator);
+        add(&options, "RCACHE_ENABLE", "n");
+        return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
     }
-    static const option options[] = {
-        /* soft-RoCE takes UCX's default of 7 retries as "for ever", and a dead peer would never be reported. */
-        {"RC_VERBS_RETRY_COUNT", "4"},
-        /* soft-RoCE leaves a field of UD packets zero that UCX would check (openucx pull request 10209). */
-        {"UD_VERBS_ETH_DGID_CHECK", "n"},
-    };
-    return open_context(options, 2, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, transports, devices, context);
+    char all[96];
+    char source[64] = "";
+    snprintf(all, sizeof(all), "%s", transports);
+    if (lane == DMG_UCX_LANE_BY_WORKER) {
+        dmg_ucx_add_auxiliary_transport(all, sizeof(all));
+    } else {
+        source_address(settings, source, sizeof(source));
+        add(&options, "SOURCE_ADDRESS", source);
+    }
+    add_rdma_options(&options, settings, all);
+    return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, all, settings->rdma_devices, context);
 }
 
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker)

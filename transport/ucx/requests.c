@@ -228,9 +228,12 @@ static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, dmg_
         welcome->base = (uint64_t)(uintptr_t)server->segment.start;
         memcpy(welcome->data, server->data_transports, sizeof(welcome->data));
         welcome->address_bytes = (uint32_t)server->data_address_bytes;
+        welcome->lane = server->lane;
         welcome->key_bytes = (uint32_t)server->data_key_bytes;
         if (server->data_address_bytes != 0) {
-            memcpy(at, server->data_address, server->data_address_bytes);
+            memcpy(at,
+                   server->lane == DMG_UCX_LANE_BY_LISTENER ? (const void *)server->lane_address : server->data_address,
+                   server->data_address_bytes);
             memcpy(at + server->data_address_bytes, server->data_key, server->data_key_bytes);
         }
     } else {

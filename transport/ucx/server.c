@@ -38,6 +38,7 @@ uint32_t dmg_ucx_server_progress(void *implementation)
         }
     }
     dmg_ucx_connections_sweep(server);
+    dmg_ucx_lanes_sweep(server);
     return server->handled;
 }
 
@@ -55,7 +56,7 @@ void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns)
         {.fd = server->data_event, .events = POLLIN},
     };
     /* Endpoints that are being closed, and connections without a hello, are looked after now and then. */
-    if (server->closing_count != 0 && timeout_ns > 1000000) {
+    if ((server->closing_count != 0 || server->has_broken_lane) && timeout_ns > 1000000) {
         timeout_ns = 1000000;
     } else if (server->strangers != 0 && timeout_ns > server->hello_timeout_ns / 8) {
         timeout_ns = server->hello_timeout_ns / 8;
@@ -120,9 +121,62 @@ static void choose_data(dmg_ucx_server *server, const dmg_ucx_settings *settings
                     (unsigned long long)options->segment.bytes);
         }
     } else if (settings->data == DMG_UCX_DATA_AUTO && dmg_ucx_has_rdma_device()) {
-        chosen = "rc_verbs,ud_verbs:aux";
+        chosen = "rc_verbs";
     }
     snprintf(server->data_transports, sizeof(server->data_transports), "%.31s", chosen);
+}
+
+/** Open the context of the one-sided lane, and its segment and worker in it. */
+static dmg_status open_data(dmg_ucx_server *server, const dmg_ucx_settings *settings, const dmg_server_options *options)
+{
+    dmg_status status = dmg_ucx_data_context(settings, server->data_transports, server->lane, &server->data_context);
+    if (status == DMG_OK) {
+        status =
+            dmg_ucx_segment_create(&options->segment, server->data_context, server->data_transports, &server->segment);
+    }
+    if (status == DMG_OK) {
+        status = dmg_ucx_worker(server->data_context, &server->data_worker);
+    }
+    return status;
+}
+
+static void close_data(dmg_ucx_server *server)
+{
+    if (server->data_worker != NULL) {
+        dmg_ucx_lanes_close_all(server);
+        if (server->data_address != NULL) {
+            ucp_worker_release_address(server->data_worker, server->data_address);
+        }
+        ucp_worker_destroy(server->data_worker);
+    }
+    /* What UCX did not give back in time is free now that its worker is gone. */
+    for (dmg_ucx_lane *lane = server->lanes; lane != NULL;) {
+        dmg_ucx_lane *next = lane->next;
+        free(lane);
+        lane = next;
+    }
+    dmg_ucx_segment_destroy(&server->segment);
+    if (server->data_context != NULL) {
+        ucp_cleanup(server->data_context);
+    }
+    server->lanes = NULL;
+    server->data_worker = NULL;
+    server->data_context = NULL;
+    server->data_address = NULL;
+}
+
+/** A card's lanes begin at a listener, where its device has an address; else at the worker's address. */
+static dmg_status open_card(dmg_ucx_server *server, const dmg_ucx_settings *settings, const dmg_server_options *options)
+{
+    server->lane = DMG_UCX_LANE_BY_LISTENER;
+    dmg_status status = open_data(server, settings, options);
+    if (status != DMG_OK || dmg_ucx_lanes_listen(server, settings)) {
+        return status;
+    }
+    dmg_log(DMG_LOG_INFO, "lanes_by_worker", "node=%u why=\"%s\"", server->node, dmg_error_message());
+    close_data(server);
+    server->lane = DMG_UCX_LANE_BY_WORKER;
+    return open_data(server, settings, options);
 }
 
 static dmg_status create_data(dmg_ucx_server *server, const dmg_ucx_settings *settings,
@@ -131,22 +185,18 @@ static dmg_status create_data(dmg_ucx_server *server, const dmg_ucx_settings *se
     if (server->data_transports[0] == '\0') {
         return dmg_ucx_segment_create(&options->segment, NULL, "", &server->segment);
     }
-    dmg_status status = dmg_ucx_data_context(server->data_transports, settings->device, &server->data_context);
-    if (status == DMG_OK) {
-        status =
-            dmg_ucx_segment_create(&options->segment, server->data_context, server->data_transports, &server->segment);
-    }
-    if (status == DMG_OK) {
-        status = dmg_ucx_worker(server->data_context, &server->data_worker);
-    }
+    bool is_nic = dmg_ucx_data_kind(server->data_transports) == DMG_UCX_DATA_NIC;
+    dmg_status status = is_nic ? open_card(server, settings, options) : open_data(server, settings, options);
     if (status != DMG_OK) {
         return status;
     }
-    ucs_status_t code = ucp_worker_get_address(server->data_worker, &server->data_address, &server->data_address_bytes);
-    if (code == UCS_OK) {
-        code = ucp_rkey_pack(server->data_context, server->segment.handle, &server->data_key, &server->data_key_bytes);
+    ucs_status_t code =
+        ucp_rkey_pack(server->data_context, server->segment.handle, &server->data_key, &server->data_key_bytes);
+    server->data_address_bytes = strlen(server->lane_address);
+    if (code == UCS_OK && server->lane == DMG_UCX_LANE_BY_WORKER) {
+        code = ucp_worker_get_address(server->data_worker, &server->data_address, &server->data_address_bytes);
     }
-    if (code == UCS_OK && dmg_ucx_data_kind(server->data_transports) == DMG_UCX_DATA_NIC) {
+    if (code == UCS_OK && is_nic) {
         code = ucp_worker_get_efd(server->data_worker, &server->data_event);
     }
     if (code != UCS_OK) {
@@ -225,16 +275,12 @@ static dmg_status listen_at(dmg_ucx_server *server, const char *bind_text, const
     if (is_wildcard(address)) {
         pick_address(&shown);
     }
-    char host[INET6_ADDRSTRLEN] = "";
-    if (shown.ss_family == AF_INET) {
-        inet_ntop(AF_INET, &((struct sockaddr_in *)&shown)->sin_addr, host, sizeof(host));
-        snprintf(server->address, sizeof(server->address), "ucx:%s:%u", host,
-                 ntohs(((struct sockaddr_in *)&attributes.sockaddr)->sin_port));
-    } else {
-        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&shown)->sin6_addr, host, sizeof(host));
-        snprintf(server->address, sizeof(server->address), "ucx:[%s]:%u", host,
-                 ntohs(((struct sockaddr_in6 *)&attributes.sockaddr)->sin6_port));
-    }
+    in_port_t port = attributes.sockaddr.ss_family == AF_INET6
+                         ? ((const struct sockaddr_in6 *)&attributes.sockaddr)->sin6_port
+                         : ((const struct sockaddr_in *)&attributes.sockaddr)->sin_port;
+    char text[DMG_ADDRESS_STRING_BYTES - 8];
+    dmg_ucx_print_address(&shown, ntohs(port), text, sizeof(text));
+    snprintf(server->address, sizeof(server->address), "ucx:%s", text);
     return DMG_OK;
 }
 
@@ -242,12 +288,9 @@ static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings
                                   const struct sockaddr_storage *address, socklen_t address_bytes)
 {
     /* UCX's tcp listens on every device it may use: keep to the one that was asked for. */
-    char device[96];
-    snprintf(device, sizeof(device), "%s", settings->device);
-    if (device[0] == '\0' && strcmp(settings->messages, "tcp") == 0) {
-        dmg_ucx_interface_of(address, device, sizeof(device));
-    }
-    dmg_status status = dmg_ucx_message_context(settings->messages, device, &server->message_context);
+    char interface[96];
+    dmg_ucx_interface_of(address, interface, sizeof(interface));
+    dmg_status status = dmg_ucx_message_context(settings, interface, &server->message_context);
     if (status == DMG_OK) {
         status = dmg_ucx_worker(server->message_context, &server->worker);
     }
@@ -277,15 +320,40 @@ static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings
     return listen_at(server, bind_text, address, address_bytes);
 }
 
+/** Where to listen: as told, else on loopback, or at the device's own address when all messages go over RDMA. */
+static dmg_status choose_bind(const dmg_server_options *options, const dmg_ucx_settings *settings,
+                              char bind_text[DMG_ADDRESS_STRING_BYTES])
+{
+    struct sockaddr_storage address = {0};
+    socklen_t address_bytes;
+    if (options->bind != NULL || settings->has_tcp_messages) {
+        snprintf(bind_text, DMG_ADDRESS_STRING_BYTES, "%s", options->bind != NULL ? options->bind : "127.0.0.1");
+        return DMG_OK;
+    }
+    if (!dmg_ucx_rdma_address(settings->rdma_devices, &address, &address_bytes)) {
+        return dmg_error(DMG_ERR_UNSUPPORTED,
+                         "messages=%s: connections over RDMA start from an IP address, and %s%s%s: give the device's "
+                         "network interface one (`rdma link` names it), or use messages=tcp",
+                         settings->messages, settings->rdma_devices[0] != '\0' ? "device=" : "no RDMA device has one",
+                         settings->rdma_devices, settings->rdma_devices[0] != '\0' ? " has none" : "");
+    }
+    dmg_ucx_print_address(&address, 0, bind_text, DMG_ADDRESS_STRING_BYTES);
+    return DMG_OK;
+}
+
 dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation)
 {
     dmg_ucx_settings settings;
-    dmg_status status = dmg_ucx_settings_parse(parameters, &settings);
+    dmg_status status = dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings);
     if (status != DMG_OK) {
         return status;
     }
-    const char *bind_text = options->bind != NULL ? options->bind : "127.0.0.1";
+    char bind_text[DMG_ADDRESS_STRING_BYTES];
+    status = choose_bind(options, &settings, bind_text);
+    if (status != DMG_OK) {
+        return status;
+    }
     struct sockaddr_storage address;
     socklen_t address_bytes;
     status = dmg_ucx_resolve(bind_text, settings.port, &address, &address_bytes);
@@ -339,16 +407,7 @@ void dmg_ucx_server_destroy(void *implementation)
     if (server->data_key != NULL) {
         ucp_rkey_buffer_release(server->data_key);
     }
-    if (server->data_address != NULL) {
-        ucp_worker_release_address(server->data_worker, server->data_address);
-    }
-    if (server->data_worker != NULL) {
-        ucp_worker_destroy(server->data_worker);
-    }
-    dmg_ucx_segment_destroy(&server->segment);
-    if (server->data_context != NULL) {
-        ucp_cleanup(server->data_context);
-    }
+    close_data(server);
     if (server->message_context != NULL) {
         ucp_cleanup(server->message_context);
     }

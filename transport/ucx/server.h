@@ -56,6 +56,15 @@ typedef struct dmg_ucx_due_call {
 
 #define DMG_UCX_NO_CALL UINT32_MAX
 
+/** The memory node's end of a one-sided lane that came through the lanes' listener. */
+typedef struct dmg_ucx_lane {
+    dmg_ucx_server *server;
+    ucp_ep_h endpoint; /**< NULL once it is being closed */
+    void *close_request;
+    bool is_broken;
+    struct dmg_ucx_lane *next;
+} dmg_ucx_lane;
+
 struct dmg_ucx_server {
     dmg_server *server;
     dmg_counters *counters;
@@ -72,6 +81,11 @@ struct dmg_ucx_server {
     int wake_event;
 
     char data_transports[32]; /**< of the one-sided lane, or "" */
+    uint32_t lane;            /**< DMG_UCX_LANE_... */
+    ucp_listener_h lane_listener;
+    char lane_address[DMG_ADDRESS_STRING_BYTES];
+    dmg_ucx_lane *lanes;
+    bool has_broken_lane; /**< or one that is being closed */
     ucp_context_h data_context;
     ucp_worker_h data_worker;
     int data_event; /**< -1 when its worker needs no progress */
@@ -114,6 +128,18 @@ void dmg_ucx_connections_sweep(dmg_ucx_server *server);
 /** Close all, and wait a little for UCX to let go. */
 void dmg_ucx_connections_close_all(dmg_ucx_server *server);
 void dmg_ucx_on_connection_request(ucp_conn_request_h request, void *argument);
+
+/* ---- lanes.c ---- */
+
+/**
+ * Listen for lanes at the address of the data device. False when that is not possible, with the reason in the error
+ * context: then lanes are wired up from the worker's address.
+ */
+bool dmg_ucx_lanes_listen(dmg_ucx_server *server, const dmg_ucx_settings *settings);
+/** Close lanes whose clients are gone. */
+void dmg_ucx_lanes_sweep(dmg_ucx_server *server);
+/** Close all and stop listening, before the data worker goes. */
+void dmg_ucx_lanes_close_all(dmg_ucx_server *server);
 
 /* ---- answers.c ---- */
 

@@ -75,8 +75,7 @@ dmg_ucx_data dmg_ucx_data_kind(const char *transports)
     return is_one_of(first, one_sided_network_transports) ? DMG_UCX_DATA_NIC : DMG_UCX_DATA_AUTO;
 }
 
-/** rc endpoints between workers are wired up over ud: name it, as help only, when the user named rc alone. */
-static void add_auxiliary_transport(char *transports, size_t capacity)
+void dmg_ucx_add_auxiliary_transport(char *transports, size_t capacity)
 {
     static const char *const pairs[][2] = {{"rc_verbs", "rc_verbs,ud_verbs:aux"},
                                            {"rc_v", "rc_v,ud_v:aux"},
@@ -101,16 +100,114 @@ static void copy_list(char *to, size_t capacity, const char *from)
     }
 }
 
-dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
+bool dmg_ucx_list_has(const char *list, const char *word)
+{
+    size_t bytes = strlen(word);
+    for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == bytes && strncmp(at, word, bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void append_word(char *list, size_t capacity, const char *word, const char *suffix)
+{
+    size_t used = strlen(list);
+    snprintf(list + used, capacity - used, "%s%s%s", used != 0 ? "," : "", word, suffix);
+}
+
+/** Part the devices of this side into those that speak RDMA and interfaces for tcp: each kind of context gets its own.
+ */
+static dmg_status parse_devices(const dmg_transport_parameters *parameters, dmg_ucx_side side,
+                                dmg_ucx_settings *settings)
+{
+    const char *given = dmg_transport_parameter_get(parameters, "device", "");
+    if (side == DMG_UCX_SIDE_MEMORY) {
+        given = dmg_transport_parameter_get(parameters, "memory-device", given);
+    }
+    char copy[96];
+    copy_list(copy, sizeof(copy), given);
+    if (strlen(given) > sizeof(copy) / 2) {
+        return dmg_error(DMG_ERR_ARGUMENT, "device=%s: too long a list of devices", given);
+    }
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        char name[96];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, ":"), word);
+        if (strchr(word, ':') != NULL || dmg_ucx_is_rdma_device(name)) {
+            append_word(settings->rdma_devices, sizeof(settings->rdma_devices), word,
+                        strchr(word, ':') != NULL ? "" : ":1");
+        } else {
+            append_word(settings->interfaces, sizeof(settings->interfaces), word, "");
+        }
+    }
+    return DMG_OK;
+}
+
+/** A whole number of a parameter, kept as UCX wants it: as text. "" when it is not given and has no default. */
+static dmg_status parse_number(const dmg_transport_parameters *parameters, const char *key, const char *otherwise,
+                               unsigned long least, unsigned long most, char *text, size_t capacity)
+{
+    const char *given = dmg_transport_parameter_get(parameters, key, NULL);
+    if (given == NULL) {
+        snprintf(text, capacity, "%s", otherwise);
+        return DMG_OK;
+    }
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(given, &end, 10);
+    if (errno != 0 || given[0] < '0' || given[0] > '9' || *end != '\0' || value < least || value > most) {
+        return dmg_error(DMG_ERR_ARGUMENT, "%s=%s: expected a number from %lu to %lu", key, given, least, most);
+    }
+    snprintf(text, capacity, "%lu", value);
+    return DMG_OK;
+}
+
+static dmg_status parse_retry_time(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
+{
+    const char *given = dmg_transport_parameter_get(parameters, "retry-time", "");
+    if (given[0] == '\0') {
+        return DMG_OK;
+    }
+    char *end;
+    unsigned long value = strtoul(given, &end, 10);
+    bool has_unit = strcmp(end, "us") == 0 || strcmp(end, "ms") == 0 || strcmp(end, "s") == 0;
+    if (given[0] < '0' || given[0] > '9' || !has_unit || value == 0 || value > 1000000) {
+        return dmg_error(DMG_ERR_ARGUMENT, "retry-time=%s: expected a whole number of us, ms or s, such as 100ms",
+                         given);
+    }
+    snprintf(settings->retry_time, sizeof(settings->retry_time), "%lu%s", value, end);
+    return DMG_OK;
+}
+
+static dmg_status parse_rdma(const dmg_transport_parameters *parameters, dmg_ucx_side side, dmg_ucx_settings *settings)
+{
+    dmg_status status = parse_devices(parameters, side, settings);
+    if (status == DMG_OK) {
+        status = parse_number(parameters, "gid", "", 0, 65535, settings->gid, sizeof(settings->gid));
+    }
+    if (status == DMG_OK) {
+        /* Not 7: soft-RoCE takes it as "for ever". */
+        status = parse_number(parameters, "retries", "4", 1, 6, settings->retries, sizeof(settings->retries));
+    }
+    return status == DMG_OK ? parse_retry_time(parameters, settings) : status;
+}
+
+dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_side side,
+                                  dmg_ucx_settings *settings)
 {
     memset(settings, 0, sizeof(*settings));
     copy_list(settings->messages, sizeof(settings->messages),
               dmg_transport_parameter_get(parameters, "messages", "tcp"));
     dmg_status status = for_each_word(settings->messages, check_message_transport);
+    if (status == DMG_OK) {
+        status = parse_rdma(parameters, side, settings);
+    }
     if (status != DMG_OK) {
         return status;
     }
-    copy_list(settings->device, sizeof(settings->device), dmg_transport_parameter_get(parameters, "device", ""));
+    settings->has_tcp_messages = dmg_ucx_list_has(settings->messages, "tcp");
 
     const char *data = dmg_transport_parameter_get(parameters, "data", "auto");
     if (strcmp(data, "auto") == 0) {
@@ -127,21 +224,15 @@ dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dm
                 "rc_verbs, rc_mlx5 or dc_mlx5",
                 data);
         }
-        add_auxiliary_transport(settings->data_transports, sizeof(settings->data_transports));
         if (strlen(settings->data_transports) >= sizeof(((dmg_ucx_welcome *)0)->data)) {
             return dmg_error(DMG_ERR_ARGUMENT, "data=%s: too long a list of transports", data);
         }
     }
 
-    const char *port = dmg_transport_parameter_get(parameters, "port", "0");
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(port, &end, 10);
-    if (errno != 0 || end == port || *end != '\0' || port[0] == '-' || value > 65535) {
-        return dmg_error(DMG_ERR_ARGUMENT, "port=%s: expected a number from 0 to 65535", port);
-    }
-    settings->port = (uint16_t)value;
-    return DMG_OK;
+    char port[8];
+    status = parse_number(parameters, "port", "0", 0, 65535, port, sizeof(port));
+    settings->port = status == DMG_OK ? (uint16_t)strtoul(port, NULL, 10) : 0;
+    return status;
 }
 
 dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
@@ -182,6 +273,20 @@ dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct socka
     *address_bytes = found->ai_addrlen;
     freeaddrinfo(found);
     return DMG_OK;
+}
+
+void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity)
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    bool is_ipv6 = address->ss_family == AF_INET6;
+    const void *bytes = is_ipv6 ? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
+                                : (const void *)&((const struct sockaddr_in *)address)->sin_addr;
+    inet_ntop(address->ss_family, bytes, host, sizeof(host));
+    if (port == 0) {
+        snprintf(text, capacity, "%s", host);
+    } else {
+        snprintf(text, capacity, is_ipv6 ? "[%s]:%u" : "%s:%u", host, port);
+    }
 }
 
 static bool is_same_host(const struct sockaddr *a, const struct sockaddr_storage *b)

@@ -22,18 +22,31 @@ typedef enum dmg_ucx_data {
     DMG_UCX_DATA_NIC,           /**< one-sided, done by the network card */
 } dmg_ucx_data;
 
+/** Which end of a connection: a machine may have a network card for each. */
+typedef enum dmg_ucx_side { DMG_UCX_SIDE_COMPUTE, DMG_UCX_SIDE_MEMORY } dmg_ucx_side;
+
 typedef struct dmg_ucx_settings {
-    char messages[96]; /**< UCX transports for messages, separated by commas */
+    char messages[96];     /**< UCX transports for messages, separated by commas */
+    bool has_tcp_messages; /**< tcp is among them */
     dmg_ucx_data data;
     char data_transports[96]; /**< UCX transports of the one-sided lane; "" with AUTO and MESSAGE */
-    char device[96];          /**< UCX network devices, or "" */
+    char rdma_devices[96];    /**< of this side, as UCX names them ("mlx5_0:1"), separated by commas, or "" */
+    char interfaces[96];      /**< network interfaces for tcp, or "" */
     uint16_t port;            /**< 0: any */
+    char gid[8];              /**< index in the device's table of GIDs, or "": UCX's choice */
+    char retries[8];          /**< sendings of an unanswered packet before its peer counts as dead */
+    char retry_time[24];      /**< how long each waits, in UCX's words, or "": UCX's choice */
 } dmg_ucx_settings;
 
 /** Check the parameters. DMG_ERR_ARGUMENT or DMG_ERR_UNSUPPORTED with the reason. */
-dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings);
+dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_side side,
+                                  dmg_ucx_settings *settings);
+/** True when a list, separated by commas, has this word. */
+bool dmg_ucx_list_has(const char *list, const char *word);
 /** What a list of UCX transports for data can do, or DMG_UCX_DATA_AUTO when it has no one-sided lane. */
 dmg_ucx_data dmg_ucx_data_kind(const char *transports);
+/** rc endpoints made from workers' addresses are wired up over ud: name it, as help only, where rc stands alone. */
+void dmg_ucx_add_auxiliary_transport(char *transports, size_t capacity);
 /** Take "HOST:PORT", "HOST" or "[HOST]:PORT" apart and resolve the host. */
 dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
                            socklen_t *address_bytes);
@@ -41,14 +54,27 @@ dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct socka
 void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes);
 bool dmg_ucx_is_loopback(const struct sockaddr_storage *address);
 
+/* ---- devices.c: RDMA devices, as the kernel lists them ---- */
+
+/** True when a device of this name, without its port, exists. */
+bool dmg_ucx_is_rdma_device(const char *name);
+/**
+ * The address of the network interface behind the first of these devices (UCX's names, separated by commas), or with ""
+ * behind the first device that has one: connections over RDMA start from it. False when there is none.
+ */
+bool dmg_ucx_rdma_address(const char *devices, struct sockaddr_storage *address, socklen_t *address_bytes);
+
 /* ---- the library and its contexts ---- */
 
 /** Settings of UCX that are one a process: no signal handlers, its log lines go to dmg_log. Idempotent, thread-safe. */
 void dmg_ucx_library_prepare(void);
-/** A context for messages over these transports and, when not "", only these devices. */
-dmg_status dmg_ucx_message_context(const char *transports, const char *devices, ucp_context_h *context);
-/** A context for one-sided operations. */
-dmg_status dmg_ucx_data_context(const char *transports, const char *devices, ucp_context_h *context);
+/** A context for messages. `interface`: where tcp is to stay, when the settings name none; "": anywhere. */
+dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, ucp_context_h *context);
+/** A context for one-sided operations over these transports; `lane`: DMG_UCX_LANE_..., how connections come about. */
+dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *transports, uint32_t lane,
+                                ucp_context_h *context);
+/** "HOST", "HOST:PORT" or "[HOST]:PORT" of an address; the port is left out when it is 0. */
+void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity);
 /** A worker that one thread at a time uses. */
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker);
 /** Close an endpoint at once, and wait at most `limit_ns` for UCX to be done with it. */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define DMG_UCX_MAGIC   UINT32_C(0x31474d44)
-#define DMG_UCX_VERSION 1
+#define DMG_UCX_VERSION 2
 
 /** Active-message ids. */
 enum {
@@ -60,7 +60,13 @@ typedef struct dmg_ucx_hello {
     uint8_t token[DMG_TOKEN_BYTES];
 } dmg_ucx_hello;
 
-/** Followed by the data worker's address, the packed remote key and, when status is not DMG_OK, a sentence. */
+/** How a client finds the one-sided lane. */
+enum {
+    DMG_UCX_LANE_BY_WORKER = 0,   /**< at the address of a UCX worker */
+    DMG_UCX_LANE_BY_LISTENER = 1, /**< at "HOST:PORT", where the lane's own listener is */
+};
+
+/** Followed by the lane's address, the packed remote key and, when status is not DMG_OK, a sentence. */
 typedef struct dmg_ucx_welcome {
     uint32_t version;
     uint32_t status;
@@ -73,7 +79,7 @@ typedef struct dmg_ucx_welcome {
     uint32_t address_bytes;
     uint32_t key_bytes;
     uint32_t sentence_bytes;
-    uint32_t reserved;
+    uint32_t lane; /**< DMG_UCX_LANE_... */
 } dmg_ucx_welcome;
 
 typedef enum dmg_ucx_kind {
