@@ -1,0 +1,2 @@
+# The payload of a trial boot.
+true
