@@ -1,0 +1,1 @@
+"""One module a figure or table of the paper."""

@@ -1,0 +1,47 @@
+"""The runners of the paper's figures still work: a few of them on a tiny graph, with tables, findings and an exit code."""
+
+import csv
+import os
+import subprocess
+import sys
+
+from harness import PROGRAM, check, finish, path_of, require
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNNER = os.path.join(HERE, "../../bench/paper/run")
+FIGURES = ("table2", "fig22_23")
+
+
+def run(*arguments, expect=0):
+    done = subprocess.run([sys.executable, "-B", RUNNER, "--program", PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=240)
+    require(done.returncode == expect, f"exit code {done.returncode} instead of {expect}\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def figures_are_shown():
+    output = path_of("paper")
+    out = run("--quick", "--scale", 9, "--output", output, *FIGURES)
+    require("not shown" not in out, out)
+    with open(os.path.join(output, "findings.csv")) as file:
+        findings = list(csv.DictReader(file))
+    require({finding["figure"] for finding in findings} == set(FIGURES), f"findings of {findings}")
+    for name in ("table2", "fig22", "fig23"):
+        with open(os.path.join(output, name + ".csv")) as file:
+            rows = list(csv.reader(file))
+        require(len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows), f"{name}.csv has {rows}")
+
+
+def figures_are_listed():
+    out = run("--list", "--scale", 9, "--output", path_of("paper"))
+    for name in FIGURES:
+        require(name in out, out)
+
+
+def what_is_unknown_is_refused():
+    run("fig99", "--output", path_of("paper"), expect=2)
+
+
+for function in (figures_are_shown, figures_are_listed, what_is_unknown_is_refused):
+    check(function.__name__, function)
+finish()
