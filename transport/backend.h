@@ -64,12 +64,19 @@ typedef struct dmg_backend {
     void (*server_wake)(void *implementation);
     void (*server_reply)(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
                          size_t bytes);
+    /* dmg_server_acquire and the like; NULL where there is nothing to do. */
+    bool (*server_is_coherent)(void *implementation);
+    void (*server_acquire)(void *implementation, uint64_t offset, uint64_t bytes);
+    void (*server_acquire_wait)(void *implementation);
+    void (*server_release)(void *implementation, uint64_t offset, uint64_t bytes);
 
     /* Compute-node side. */
     dmg_status (*client_open)(dmg_client *client, const dmg_client_options *options,
                               const dmg_transport_parameters *parameters, dmg_node *nodes,
                               dmg_capabilities *capabilities, void **implementation);
     void (*client_close)(void *implementation);
+    /** dmg_client_acquire; NULL where there is nothing to do. */
+    void (*client_acquire)(void *implementation);
     dmg_status (*channel_open)(void *client_implementation, dmg_channel *channel, void **implementation);
     void (*channel_close)(void *implementation);
     void (*post_read)(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
@@ -88,6 +95,8 @@ typedef struct dmg_backend {
     void (*channel_sleep)(void *implementation, uint64_t timeout_ns);
     /** The node is dead: end everything in flight to it with DMG_ERR_PEER. Called once a node and channel. */
     void (*fail_node)(void *implementation, uint16_t node);
+    /** A span is about to be read in place; NULL where there is nothing to do. */
+    void (*acquire)(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes);
 } dmg_backend;
 
 extern const dmg_backend dmg_backend_cxl_shm;
@@ -134,6 +143,10 @@ void dmg_server_channel_closed(dmg_server *server, uint64_t client, dmg_status w
 void dmg_server_deliver(dmg_server *server, const dmg_request *request);
 /** The counters that a backend adds to when it serves one-sided operations by message. */
 dmg_counters *dmg_server_mutable_counters(dmg_server *server);
+/** Whether this client is unknown, or was declared dead: nothing is done for it any more. */
+bool dmg_server_client_is_gone(dmg_server *server, uint64_t client);
+/** The counters that a backend adds to on a channel's thread. */
+dmg_counters *dmg_channel_mutable_counters(dmg_channel *channel);
 /** True when the tokens are equal; takes the same time wherever they differ. */
 bool dmg_token_is_equal(const uint8_t *a, const uint8_t *b);
 

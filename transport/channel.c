@@ -42,6 +42,8 @@ dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
     opened->is_failed = is_failed;
     opened->traffic = traffic;
     dmg_status status = client->backend->channel_open(client->implementation, opened, &opened->implementation);
+    opened->acquire = client->backend->acquire;
+    opened->acquire_implementation = opened->implementation;
     if (status == DMG_OK && client->link) {
         status = dmg_link_channel_wrap(client->link, opened);
         if (status != DMG_OK) {
@@ -72,6 +74,11 @@ void dmg_channel_close(dmg_channel *channel)
 dmg_client *dmg_channel_client(const dmg_channel *channel)
 {
     return channel->client;
+}
+
+dmg_counters *dmg_channel_mutable_counters(dmg_channel *channel)
+{
+    return &channel->counters;
 }
 
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel)
@@ -272,8 +279,20 @@ static inline void count_touch_wait(dmg_channel *channel)
     end_round(channel);
 }
 
+/* Loads that follow see what others had written until the last dmg_client_acquire. */
+static inline void acquire(dmg_channel *channel, dmg_address address, uint64_t bytes)
+{
+    uint16_t node = dmg_address_node(address);
+    uint64_t offset = dmg_address_offset(address);
+    if (channel->acquire && node < channel->node_count &&
+        dmg_range_is_inside(offset, bytes, channel->nodes[node].segment_bytes)) {
+        channel->acquire(channel->acquire_implementation, node, offset, bytes);
+    }
+}
+
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
+    acquire(channel, address, bytes);
     count_span(channel, address, bytes);
     count_touch_wait(channel);
     if (channel->link) {
@@ -284,6 +303,7 @@ void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes
 
 void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
+    acquire(channel, address, bytes);
     count_span(channel, address, bytes);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);

@@ -160,6 +160,13 @@ void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why)
     }
 }
 
+void dmg_client_acquire(dmg_client *client)
+{
+    if (client->backend->client_acquire) {
+        client->backend->client_acquire(client->implementation);
+    }
+}
+
 void *dmg_client_pointer(const dmg_client *client, dmg_address address, uint64_t bytes)
 {
     uint16_t node = dmg_address_node(address);

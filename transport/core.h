@@ -72,6 +72,9 @@ struct dmg_channel {
     void *implementation;
     dmg_client *client;
     dmg_link *link; /**< NULL: none, and backend and implementation are the real ones */
+    /** What is done before a span is read in place, and by what: of the real backend, also over an emulated link. */
+    void (*acquire)(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes);
+    void *acquire_implementation;
     const dmg_node *nodes;
     uint32_t node_count;
     uint32_t unrung; /**< operations posted since the last ring */

@@ -20,6 +20,9 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     sum->in_place_atomics += more->in_place_atomics;
     sum->in_place_waits += more->in_place_waits;
     sum->waits += more->waits;
+    sum->lines_written_back += more->lines_written_back;
+    sum->lines_invalidated += more->lines_invalidated;
+    sum->message_lines += more->message_lines;
     sum->wait_ns += more->wait_ns;
     sum->message_wait_ns += more->message_wait_ns;
     sum->post_ns += more->post_ns;
@@ -51,6 +54,9 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     sum->in_place_atomics = difference(sum->in_place_atomics, part->in_place_atomics);
     sum->in_place_waits = difference(sum->in_place_waits, part->in_place_waits);
     sum->waits = difference(sum->waits, part->waits);
+    sum->lines_written_back = difference(sum->lines_written_back, part->lines_written_back);
+    sum->lines_invalidated = difference(sum->lines_invalidated, part->lines_invalidated);
+    sum->message_lines = difference(sum->message_lines, part->message_lines);
     sum->wait_ns = difference(sum->wait_ns, part->wait_ns);
     sum->message_wait_ns = difference(sum->message_wait_ns, part->message_wait_ns);
     sum->post_ns = difference(sum->post_ns, part->post_ns);

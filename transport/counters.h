@@ -45,8 +45,11 @@ typedef struct dmg_counters {
     uint64_t in_place_atomics; /**< by this CPU, on words of the pool */
     uint64_t
         in_place_waits; /**< times that spans were needed before going on: spans that are read together count once */
-    uint64_t waits;     /**< times that dmg_wait found something pending: depends on how fast the link is */
-    uint64_t wait_ns;   /**< time in dmg_wait, and waiting for an emulated link in place */
+    uint64_t lines_written_back; /**< cache lines of the pool, where software keeps hosts coherent */
+    uint64_t lines_invalidated;
+    uint64_t message_lines;   /**< both, for messages: looking for them invalidates too, so this one is not exact */
+    uint64_t waits;           /**< times that dmg_wait found something pending: depends on how fast the link is */
+    uint64_t wait_ns;         /**< time in dmg_wait, and waiting for an emulated link in place */
     uint64_t message_wait_ns; /**< of it, for messages: what a memory node took to answer, and its way */
     uint64_t post_ns;         /**< from a round's first post until the thread went on to wait or to something else */
     uint64_t modelled_ns;     /**< time of an emulated link that was accounted for, not spent (link.h) */

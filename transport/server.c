@@ -102,6 +102,32 @@ void *dmg_server_segment(const dmg_server *server, uint64_t *bytes)
     return server->backend->server_segment(server->implementation, bytes);
 }
 
+bool dmg_server_is_coherent(const dmg_server *server)
+{
+    return !server->backend->server_is_coherent || server->backend->server_is_coherent(server->implementation);
+}
+
+void dmg_server_acquire(dmg_server *server, uint64_t offset, uint64_t bytes)
+{
+    if (server->backend->server_acquire) {
+        server->backend->server_acquire(server->implementation, offset, bytes);
+    }
+}
+
+void dmg_server_acquire_wait(dmg_server *server)
+{
+    if (server->backend->server_acquire_wait) {
+        server->backend->server_acquire_wait(server->implementation);
+    }
+}
+
+void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes)
+{
+    if (server->backend->server_release) {
+        server->backend->server_release(server->implementation, offset, bytes);
+    }
+}
+
 void dmg_server_stop(dmg_server *server)
 {
     atomic_store(&server->is_stopped, true);
@@ -246,6 +272,12 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
         dmg_counters_count(&server->counters, DMG_OPERATION_MESSAGE, request->bytes);
         server->options.on_request(server->options.context, server, request);
     }
+}
+
+bool dmg_server_client_is_gone(dmg_server *server, uint64_t client)
+{
+    const dmg_server_client *known = find_client(server, client);
+    return !known || known->is_gone;
 }
 
 static void renew_leases(dmg_server *server, uint64_t now_ns)

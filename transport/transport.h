@@ -39,8 +39,12 @@
 
 enum {
     DMG_CAPABILITY_LOAD_STORE = 1u << 0, /**< dmg_client_pointer gives pointers into segments */
-    DMG_CAPABILITY_COHERENT = 1u << 1,   /**< CPU atomics on such pointers are good across compute nodes */
-    DMG_CAPABILITY_ONE_SIDED = 1u << 2,  /**< reads and writes need no program on the memory node */
+    /** Loads through such pointers see what others stored, and CPU atomics on them are good across compute nodes.
+     * Without, only what does not change is read in place, after dmg_client_acquire, and nothing is written in place.
+     */
+    DMG_CAPABILITY_COHERENT = 1u << 1,
+    /** Reads and writes need no program on the memory node; without COHERENT this holds for whole cache lines. */
+    DMG_CAPABILITY_ONE_SIDED = 1u << 2,
     DMG_CAPABILITY_MN_COMPUTE = 1u << 3, /**< the memory node runs handlers on its own cores */
 };
 
@@ -133,6 +137,16 @@ const char *dmg_server_address(const dmg_server *server);
 /** The segment as this process sees it: zeroed, at least as large as asked, aligned to 2 MiB or its page size. */
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes);
 /**
+ * Around a handler's loads and stores in the segment: acquire the spans that it reads, wait for all of them, load and
+ * store, and release the spans that it wrote. What was released is in the pool before the next answer arrives. Needed
+ * where software keeps hosts coherent, and nothing elsewhere. Offsets are inside the segment. From the serving thread.
+ */
+void dmg_server_acquire(dmg_server *server, uint64_t offset, uint64_t bytes);
+void dmg_server_acquire_wait(dmg_server *server);
+/** True where the three do nothing. */
+bool dmg_server_is_coherent(const dmg_server *server);
+void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes);
+/**
  * Serve until dmg_server_stop. Runs handlers in the calling thread; spins a little, then sleeps until something
  * arrives. `on_request` and `on_client_gone` are called from here only. Returns DMG_OK after a stop.
  */
@@ -188,6 +202,12 @@ void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why);
  * not charged: that is done by dmg_channel_touch.
  */
 void *dmg_client_pointer(const dmg_client *client, dmg_address address, uint64_t bytes);
+
+/**
+ * After a barrier behind which others have written what is going to be read in place: what is touched from now on is
+ * what they wrote. Nothing to do where memory is coherent. Not while other threads of this client touch.
+ */
+void dmg_client_acquire(dmg_client *client);
 
 /** Open this thread's channel to all nodes. Used by one thread at a time. */
 dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel);
@@ -245,7 +265,10 @@ void dmg_channel_poll(dmg_channel *channel);
  * naming the node. Counted as time waited.
  */
 dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion);
-/** Account for a span that is about to be read in place (LOAD_STORE). Over an emulated link it takes the link's time.
+/**
+ * Before a span is read in place (LOAD_STORE), always: counted; over an emulated link it takes the link's time; and
+ * where memory is not coherent, lines that this host may have kept since before the last dmg_client_acquire are
+ * dropped.
  */
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes);
 /**

@@ -63,6 +63,7 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     engine->channel = channel;
     engine->job = job;
     engine->store = store;
+    dmg_client_acquire(client); /* the graph may be new in memory that this client has read in place before */
     engine->options = *options;
     if (engine->options.tasks_in_flight == 0) {
         engine->options.tasks_in_flight = TASKS_IN_FLIGHT_DEFAULT;
@@ -426,6 +427,7 @@ dmg_status dmg_engine_load(dmg_engine *engine, const dmg_graph *graph, _Atomic u
     dmg_status status = dmg_workers_collect(engine, engine->options.threads);
     if (status == DMG_OK) {
         status = dmg_engine_barrier(engine, NULL);
+        dmg_client_acquire(engine->client); /* what others have loaded is read in place from now on */
     }
     return status == DMG_OK ? DMG_OK : dmg_engine_abort(engine, status);
 }

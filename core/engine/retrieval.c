@@ -40,7 +40,8 @@ static uint64_t retrieval_bytes(uint32_t tasks)
 dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *channel, uint32_t worker,
                                 dmg_retrieval **out)
 {
-    bool in_place = (dmg_client_capabilities(setup->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    const uint32_t flags = dmg_client_capabilities(setup->client)->flags;
+    bool in_place = (flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     uint32_t tasks = in_place ? 1 : setup->tasks;
     void *memory;
     dmg_status status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, retrieval_bytes(tasks), &memory);
@@ -52,6 +53,7 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
     retrieval->channel = channel;
     retrieval->worker = worker;
     retrieval->in_place = in_place;
+    retrieval->is_coherent = (flags & DMG_CAPABILITY_COHERENT) != 0;
     retrieval->owns_all = setup->first_partition == 0 && setup->last_partition == setup->store->shape.partition_count;
     retrieval->task_count = tasks;
     status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, DMG_FRONT_BUFFER_BYTES, &memory);
@@ -94,10 +96,13 @@ static uint64_t stream_elements(const dmg_stream *stream, uint32_t vertices)
     return (vertices + stream->vertices_an_element - 1) / stream->vertices_an_element;
 }
 
-/* Elements [first, first + count) in place when they lie on one node and can be reached, else NULL. */
+/* Elements [first, first + count) in place when they lie on one node and can be reached, else NULL. Where memory is not
+ * coherent, only those that do not change. */
 static void *array_in_place(dmg_retrieval *retrieval, const dmg_range_array *array, uint64_t first, uint64_t count)
 {
-    if (!retrieval->in_place || dmg_range_array_run(array, first, count) < count) {
+    bool is_reached =
+        retrieval->in_place && (retrieval->is_coherent || dmg_graph_store_owns(retrieval->setup.store, array));
+    if (!is_reached || dmg_range_array_run(array, first, count) < count) {
         return NULL;
     }
     return dmg_client_pointer(retrieval->setup.client, dmg_range_array_address(array, first),

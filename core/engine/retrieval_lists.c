@@ -191,6 +191,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
         if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
             front =
                 dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+            dmg_channel_touch(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
         }
         task->span_count = 0;
         if (!cut_list(retrieval, plan, task, vertex, front)) {

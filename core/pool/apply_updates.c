@@ -22,6 +22,11 @@ static bool update_word(_Atomic uint64_t *word, dmg_combine combine, bool half, 
     }
 }
 
+static _Atomic uint64_t *word_at(void *segment, uint64_t offset)
+{
+    return (_Atomic uint64_t *)(void *)((char *)segment + offset);
+}
+
 static bool set_bit(_Atomic uint64_t *word, uint32_t index)
 {
     uint64_t bit = UINT64_C(1) << (index % 64);
@@ -46,13 +51,50 @@ static dmg_status check(const dmg_pool_update_request *request, size_t request_b
     return DMG_OK;
 }
 
-dmg_status dmg_apply_updates(void *segment, uint64_t segment_bytes, const dmg_pool_update_request *request,
-                             size_t request_bytes, dmg_pool_update_reply *reply)
+/* Where an update's words lie in the segment; false when one lies outside. */
+static bool locate(const dmg_pool_update_request *request, uint32_t index, uint64_t segment_bytes, uint64_t *attribute,
+                   uint64_t *activation)
+{
+    uint64_t in_attributes = (uint64_t)index * dmg_combine_bytes((dmg_combine)request->combine) & ~UINT64_C(7);
+    uint64_t in_activation = (uint64_t)index / 64 * 8;
+    *attribute = request->attributes + in_attributes;
+    *activation = request->activation + in_activation;
+    return request->attributes <= segment_bytes &&
+           dmg_range_is_inside(in_attributes, 8, segment_bytes - request->attributes) &&
+           request->activation <= segment_bytes &&
+           dmg_range_is_inside(in_activation, 8, segment_bytes - request->activation);
+}
+
+/* All words of the message, at once: the fence between acquiring and reading is paid once. */
+static void acquire_words(dmg_server *server, uint64_t segment_bytes, const dmg_pool_update_request *request)
+{
+    const uint32_t update_bytes = 4 + dmg_combine_bytes((dmg_combine)request->combine);
+    const uint8_t *update = (const uint8_t *)(request + 1);
+    for (uint32_t i = 0; i < request->count; i++, update += update_bytes) {
+        uint32_t index;
+        uint64_t attribute;
+        uint64_t activation;
+        memcpy(&index, update, sizeof index);
+        if (locate(request, index, segment_bytes, &attribute, &activation)) {
+            dmg_server_acquire(server, attribute, 8);
+            if (request->activation != 0) {
+                dmg_server_acquire(server, activation, 8);
+            }
+        }
+    }
+    dmg_server_acquire_wait(server);
+}
+
+dmg_status dmg_apply_updates(dmg_server *server, void *segment, uint64_t segment_bytes,
+                             const dmg_pool_update_request *request, size_t request_bytes, dmg_pool_update_reply *reply)
 {
     memset(reply, 0, sizeof *reply);
     dmg_status status = check(request, request_bytes);
     if (status != DMG_OK) {
         return status;
+    }
+    if (!dmg_server_is_coherent(server)) {
+        acquire_words(server, segment_bytes, request);
     }
     const dmg_combine combine = (dmg_combine)request->combine;
     const uint32_t attribute_bytes = dmg_combine_bytes(combine);
@@ -62,23 +104,20 @@ dmg_status dmg_apply_updates(void *segment, uint64_t segment_bytes, const dmg_po
         uint64_t value = 0;
         memcpy(&index, update, sizeof index);
         memcpy(&value, update + 4, attribute_bytes);
-        uint64_t in_attributes = (uint64_t)index * attribute_bytes;
-        uint64_t in_activation = (uint64_t)index / 64 * 8;
-        if (request->attributes > segment_bytes ||
-            !dmg_range_is_inside(in_attributes & ~UINT64_C(7), 8, segment_bytes - request->attributes) ||
-            request->activation > segment_bytes ||
-            !dmg_range_is_inside(in_activation, 8, segment_bytes - request->activation)) {
+        uint64_t attribute;
+        uint64_t activation;
+        if (!locate(request, index, segment_bytes, &attribute, &activation)) {
             return dmg_error(DMG_ERR_PROTOCOL, "update %u of a message leads out of the segment", i);
         }
-        char *attribute = (char *)segment + request->attributes + in_attributes;
         bool half = attribute_bytes == 4 && index % 2 != 0;
-        if (!update_word((_Atomic uint64_t *)(void *)(attribute - (half ? 4 : 0)), combine, half, value)) {
+        if (!update_word(word_at(segment, attribute), combine, half, value)) {
             continue;
         }
         reply->applied++;
-        if (request->activation != 0) {
-            reply->activated +=
-                set_bit((_Atomic uint64_t *)(void *)((char *)segment + request->activation + in_activation), index);
+        dmg_server_release(server, attribute, 8);
+        if (request->activation != 0 && set_bit(word_at(segment, activation), index)) {
+            reply->activated++;
+            dmg_server_release(server, activation, 8);
         }
     }
     return DMG_OK;

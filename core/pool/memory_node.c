@@ -117,7 +117,7 @@ static dmg_status handle_update(dmg_memory_node *node, const dmg_request *reques
     dmg_pool_update_reply reply;
     const dmg_pool_update_request *asked = request->payload;
     uint64_t started_ns = dmg_thread_cpu_ns();
-    dmg_status status = dmg_apply_updates(segment, bytes, asked, request->bytes, &reply);
+    dmg_status status = dmg_apply_updates(node->server, segment, bytes, asked, request->bytes, &reply);
     node->activity.offload_cpu_ns += dmg_thread_cpu_ns() - started_ns;
     node->activity.update_messages++;
     node->activity.updates += status == DMG_OK ? asked->count : 0;
@@ -391,6 +391,12 @@ static void on_client_gone(void *context, dmg_server *server, uint64_t client, d
 
 /* ---- the node ---- */
 
+/* The allocator runs inside handlers, whose answers follow. */
+static void release_zeroed(void *context, uint64_t offset, uint64_t bytes)
+{
+    dmg_server_release(context, offset, bytes);
+}
+
 static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options *options)
 {
     dmg_server_options server_options = {
@@ -409,6 +415,9 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
         uint64_t bytes;
         void *segment = dmg_server_segment(node->server, &bytes);
         status = dmg_segment_allocator_create(segment, bytes, &node->allocator);
+    }
+    if (status == DMG_OK) {
+        dmg_segment_allocator_on_zeroed(node->allocator, release_zeroed, node->server);
     }
     if (status == DMG_OK) {
         status = dmg_tenancy_create(release_job, node, &node->tenancy);

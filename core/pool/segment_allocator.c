@@ -34,6 +34,8 @@ struct dmg_segment_allocator {
     uint32_t capacity;
     uint64_t allocated;
     uint64_t peak;
+    void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes);
+    void *on_zeroed_context;
 };
 
 dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator)
@@ -60,6 +62,20 @@ dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segme
     }
     *allocator = made;
     return DMG_OK;
+}
+
+void dmg_segment_allocator_on_zeroed(dmg_segment_allocator *allocator,
+                                     void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes), void *context)
+{
+    allocator->on_zeroed = on_zeroed;
+    allocator->on_zeroed_context = context;
+}
+
+static void tell_zeroed(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t bytes)
+{
+    if (allocator->on_zeroed && bytes > 0) {
+        allocator->on_zeroed(allocator->on_zeroed_context, offset, bytes);
+    }
 }
 
 void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator)
@@ -119,6 +135,7 @@ static void zero_step(dmg_segment_allocator *allocator, extent *dirty)
     uint64_t bytes = dirty->dirty_end - dirty->dirty_begin;
     bytes = bytes < DMG_SEGMENT_ZERO_STEP_BYTES ? bytes : DMG_SEGMENT_ZERO_STEP_BYTES;
     memset(allocator->segment + dirty->dirty_begin, 0, bytes);
+    tell_zeroed(allocator, dirty->dirty_begin, bytes);
     dirty->dirty_begin += bytes;
 }
 
@@ -130,6 +147,7 @@ static bool extent_place(dmg_segment_allocator *allocator, extent *made)
                         dmg_segment_arena_allocate(allocator->arena, made->bytes, &made->offset) == DMG_OK;
     uint64_t dirty_bytes;
     if (made->is_in_arena) {
+        tell_zeroed(allocator, made->offset, made->bytes); /* jemalloc does not say what of it was zero already */
         return true;
     }
     if (!dmg_space_take(allocator->space, made->bytes, DMG_SPACE_PAGE_BYTES, 0, &made->offset, &dirty_bytes)) {

@@ -32,6 +32,9 @@ typedef struct dmg_segment_allocator dmg_segment_allocator;
 
 /** Manage a zeroed segment of at least two pages. The segment must outlive the allocator. */
 dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator);
+/** Have a function told of every part of the segment that the allocator has written: memory that it zeroed. */
+void dmg_segment_allocator_on_zeroed(dmg_segment_allocator *allocator,
+                                     void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes), void *context);
 /** NULL is allowed. */
 void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator);
 

@@ -83,10 +83,9 @@ dmg_status dmg_graph_store_partition(dmg_channel *channel, const dmg_graph_store
  * Load the vertices [first, last) of the graph: index entries, lists, degrees, ids. Threads and compute nodes call this
  * side by side, each for its own range (first a multiple of DMG_STORE_BATCH_VERTICES) and with its own channel. Lists
  * of one batch are contiguous on one node; batches go round the nodes, by their shares (list_placement.h). The call
- * allocates one extent a node for the
- * lists of its range, of just their size, and frees them when it fails. Where memory is reached by loads and stores it
- * is filled in place; else through at most 1 MiB of buffers, with several writes in flight; both are over when it
- * returns, and a barrier makes them known to others.
+ * allocates one extent a node for the lists of its range, of just their size, and frees them when it fails. Where
+ * memory is reached by loads and stores and is coherent it is filled in place; else through at most 1 MiB of buffers,
+ * with several writes in flight; both are over when it returns, and a barrier makes them known to others.
  *
  * `progress_arcs` (may be NULL) is increased as arcs are written, for each direction that is stored. DMG_ERR_CORRUPT
  * when a list does not ascend or has a destination that is no vertex; DMG_ERR_LIMIT when one has 2^32 edges or more.
@@ -100,6 +99,13 @@ dmg_status dmg_graph_store_load(dmg_channel *channel, const dmg_graph_store *sto
  * O(vertices).
  */
 uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *options);
+
+/** Whether it is one of the store's arrays, which do not change after loading. */
+static inline bool dmg_graph_store_owns(const dmg_graph_store *store, const dmg_range_array *array)
+{
+    return array == &store->out_index || array == &store->in_index || array == &store->out_degrees ||
+           array == &store->ids;
+}
 
 /** The index to walk along the arcs, or against them; NULL when the store does not have it. */
 static inline const dmg_range_array *dmg_graph_store_index(const dmg_graph_store *store, bool against)

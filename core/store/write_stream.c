@@ -8,11 +8,12 @@
 
 dmg_status dmg_write_stream_open(dmg_channel *channel, uint64_t buffer_bytes, dmg_write_stream *stream)
 {
+    const uint32_t needed = DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT;
     dmg_client *client = dmg_channel_client(channel);
     *stream = (dmg_write_stream){
         .channel = channel,
         .client = client,
-        .is_in_place = (dmg_client_capabilities(client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0,
+        .is_in_place = (dmg_client_capabilities(client)->flags & needed) == needed,
         .buffer_bytes = buffer_bytes,
     };
     if (!stream->is_in_place) {

@@ -1,7 +1,7 @@
 /**
  * @file write_stream.h
- * Fills pool memory from front to back: in place where it is reached by loads and stores, else through a few buffers
- * whose writes overlap the filling of the next.
+ * Fills pool memory from front to back: in place where it is reached by loads and stores and is coherent, else through
+ * a few buffers whose writes overlap the filling of the next.
  *
  *     dmg_write_stream_seek(stream, address);
  *     while (...) {

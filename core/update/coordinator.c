@@ -21,7 +21,8 @@ void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator)
 
 dmg_status dmg_update_method_choose(const dmg_client *client, dmg_update_method wanted, dmg_update_method *method)
 {
-    bool in_place = (dmg_client_capabilities(client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    bool in_place = dmg_client_capabilities(client)->atomics == DMG_ATOMICS_CALLER_CPU &&
+                    (dmg_client_capabilities(client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     bool by_value = dmg_value_redistribution_is_possible(client);
     if (wanted == DMG_UPDATE_BY_VALUE && !by_value) {
         return dmg_error(DMG_ERR_UNSUPPORTED,

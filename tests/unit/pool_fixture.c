@@ -7,7 +7,7 @@
 /** Sanitizers on a busy machine are slow; no test of this fixture waits for a death. */
 #define PEER_TIMEOUT_NS UINT64_C(60000000000)
 
-const char *const dmg_test_transports[] = {"cxl_shm", "ucx", "ucx:data=message", NULL};
+const char *const dmg_test_transports[] = {"cxl_shm", "cxl_shm:coherence=none", "ucx", "ucx:data=message", NULL};
 
 static void *serve(void *context)
 {

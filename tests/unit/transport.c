@@ -35,8 +35,17 @@ static void pool_of_two_memory_nodes_opens(void)
 
 static void transport_strings_are_checked(void)
 {
-    static const char *const wrong[] = {
-        "", "nonsense", "cxl_shm:key=value", "cxl_shm:", "cxl_shm:,", "ucx:unknown=1", "ucx:data", "ucx:=message"};
+    static const char *const wrong[] = {"",
+                                        "nonsense",
+                                        "cxl_shm:key=value",
+                                        "cxl_shm:coherence=some",
+                                        "cxl_shm:line-cache=1",
+                                        "cxl_shm:coherence=none,line-cache=x",
+                                        "cxl_shm:",
+                                        "cxl_shm:,",
+                                        "ucx:unknown=1",
+                                        "ucx:data",
+                                        "ucx:=message"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         dmg_server_options options = {.transport = wrong[i], .segment = {.bytes = TEST_SEGMENT_BYTES, .numa_node = -1}};
         dmg_server *server;
@@ -806,6 +815,11 @@ static int start_cxl_shm(void)
     return start_suite("cxl_shm");
 }
 
+static int start_cxl_shm_software(void)
+{
+    return start_suite("cxl_shm:coherence=none");
+}
+
 static int start_ucx(void)
 {
     return start_suite("ucx");
@@ -833,6 +847,7 @@ int main(int argc, char **argv)
         return dmg_suite_add(given, start_given, NULL, tests) != 0 ? 2 : dmg_suites_run(argc, argv);
     }
     if (dmg_suite_add("cxl_shm", start_cxl_shm, NULL, tests) != 0 ||
+        dmg_suite_add("cxl_shm:coherence=none", start_cxl_shm_software, NULL, tests) != 0 ||
         dmg_suite_add("ucx", start_ucx, NULL, tests) != 0 ||
         dmg_suite_add("ucx:data=message", start_ucx_messages, NULL, tests) != 0) {
         return 2;

@@ -349,25 +349,20 @@ void memory_node_that_dies_during_the_greeting_counts_as_dead(void)
  * such kind. */
 static bool lie(dmg_shm_control *control, int kind)
 {
-    uint32_t position = 0;
     switch (kind) {
     case 0: /* a slot that does not exist */
-        dmg_shm_publish(&control->requests, &position, DMG_SHM_SLOTS);
+        dmg_shm_entry_publish(control->requests, 0, &(dmg_shm_message){.slot = DMG_SHM_SLOTS});
         return true;
-    case 1: /* more requests than slots */
-        atomic_store(&control->requests.published, UINT32_MAX);
+    case 1: /* a payload that reaches beyond its slot */
+        dmg_shm_entry_publish(control->requests, 0, &(dmg_shm_message){.slot = 5, .bytes = UINT32_MAX});
         return true;
-    case 2: /* a payload that reaches beyond its slot */
-        atomic_store(&control->slots[5].bytes, UINT32_MAX);
-        dmg_shm_publish(&control->requests, &position, 5);
+    case 2: /* a slot that is still being served */
+        dmg_shm_entry_publish(control->requests, 0, &(dmg_shm_message){.slot = 1, .type_or_status = TEST_HOLD});
+        dmg_shm_entry_publish(control->requests, 1, &(dmg_shm_message){.slot = 1, .type_or_status = TEST_HOLD});
         return true;
-    case 3: /* a slot that is still being served */
-        atomic_store(&control->slots[1].type_or_status, TEST_HOLD);
-        dmg_shm_publish(&control->requests, &position, 1);
-        dmg_shm_publish(&control->requests, &position, 1);
-        return true;
-    case 4: /* all of it */
+    case 3: /* all of it */
         memset((void *)control, 0xa5, sizeof *control);
+        dmg_shm_entry_publish(control->requests, 0, &(dmg_shm_message){.slot = 0xa5a5a5a5, .bytes = 0xa5a5a5a5});
         return true;
     default:
         return false;

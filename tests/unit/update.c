@@ -240,7 +240,8 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     }
     CU_ASSERT_EQUAL(dmg_direct_remote_flush(queue), DMG_OK);
     const dmg_counters *after = dmg_channel_counters(channel);
-    bool in_place = (dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    bool in_place = dmg_client_capabilities(pool.client)->atomics == DMG_ATOMICS_CALLER_CPU &&
+                    (dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     uint64_t operations = in_place ? 0 : 4;
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_READ] - before.operations[DMG_OPERATION_READ], operations);
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_CAS] - before.operations[DMG_OPERATION_CAS], operations);

@@ -1,15 +1,13 @@
 /*
- * The compute-node side: mapped segments, and a channel's calls to each memory node.
- *
- * Reads, writes and atomics are done by the calling thread and have ended when the post returns.
+ * The compute-node side: mapped segments, and a channel's messages to each memory node. What is done to the segments is
+ * in one_sided.c.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "transport/cxl_shm/copy.h"
-#include "transport/cxl_shm/shm.h"
+#include "transport/cxl_shm/channel.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +22,25 @@
 static const char died[] = "died: its connection closed";
 
 /* ---- client ---- */
+
+static dmg_status take_segment(dmg_shm_client *client, uint32_t node, void *pointer, uint64_t bytes)
+{
+    dmg_shm_view *view = &client->views[node];
+    dmg_status status = dmg_shm_view_open(&client->coherence, pointer, bytes, view);
+    if (status != DMG_OK) {
+        munmap(pointer, bytes);
+        return status;
+    }
+    client->nodes[node].pointer = dmg_shm_view_pointer(view);
+    client->nodes[node].segment_bytes = bytes;
+    if (client->coherence.is_software) {
+        client->pages[node] = calloc(bytes / DMG_SHM_PAGE_BYTES + 1, sizeof *client->pages[node]);
+        if (!client->pages[node]) {
+            return dmg_error(DMG_ERR_MEMORY, "no memory for the page states of a segment of %" PRIu64 " bytes", bytes);
+        }
+    }
+    return DMG_OK;
+}
 
 static dmg_status map_node(dmg_shm_client *client, uint32_t node)
 {
@@ -44,8 +61,7 @@ static dmg_status map_node(dmg_shm_client *client, uint32_t node)
         void *pointer;
         status = dmg_shm_map(descriptor, welcome.bytes, welcome.alignment, &pointer);
         if (status == DMG_OK) {
-            client->nodes[node].pointer = pointer;
-            client->nodes[node].segment_bytes = welcome.bytes;
+            status = take_segment(client, node, pointer, welcome.bytes);
         }
     }
     close(descriptor);
@@ -53,22 +69,54 @@ static dmg_status map_node(dmg_shm_client *client, uint32_t node)
     return status;
 }
 
+static dmg_status make_client(dmg_client *client, const dmg_client_options *options, dmg_node *nodes,
+                              dmg_shm_client **made)
+{
+    dmg_shm_client *opened = *made = calloc(1, sizeof *opened);
+    if (!opened) {
+        return dmg_error(DMG_ERR_MEMORY, "opening a pool: out of memory");
+    }
+    opened->addresses = calloc(options->address_count, sizeof *opened->addresses);
+    opened->views = calloc(options->address_count, sizeof *opened->views);
+    opened->pages = calloc(options->address_count, sizeof *opened->pages);
+    opened->client = client;
+    opened->nodes = nodes;
+    opened->timeout_ns = options->peer_timeout_ns;
+    memcpy(opened->token, options->token, sizeof opened->token);
+    if (!opened->addresses || !opened->views || !opened->pages) {
+        return dmg_error(DMG_ERR_MEMORY, "opening a pool: out of memory");
+    }
+    opened->node_count = options->address_count;
+    return DMG_OK;
+}
+
+static void say_capabilities(const dmg_shm_coherence *coherence, dmg_capabilities *capabilities)
+{
+    capabilities->flags = coherence->is_software ? DMG_SHM_CAPABILITIES_SOFTWARE : DMG_SHM_CAPABILITIES;
+    capabilities->atomics = coherence->is_software ? DMG_ATOMICS_MEMORY_NODE : DMG_ATOMICS_CALLER_CPU;
+    if (!coherence->is_software) {
+        snprintf(capabilities->chosen, sizeof capabilities->chosen,
+                 "data: loads and stores in mapped shared memory; atomics: this CPU; messages: rings in shared memory");
+        return;
+    }
+    char name[32];
+    const char *left_out = dmg_shm_site_name(coherence->left_out, name);
+    snprintf(capabilities->chosen, sizeof capabilities->chosen,
+             "data: loads and stores in mapped memory that hosts do not keep coherent: %s; lines written in part and "
+             "atomics: the memory node, by message; messages: rings in that memory%s%s%s",
+             dmg_shm_flush_instructions(), coherence->has_line_cache ? "; through a line cache, for tests" : "",
+             left_out ? " that leaves out " : "", left_out ? left_out : "");
+}
+
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,
                                dmg_capabilities *capabilities, void **implementation)
 {
-    (void)parameters; /* it has none */
-    dmg_shm_client *opened = calloc(1, sizeof *opened);
-    if (!opened || !(opened->addresses = calloc(options->address_count, sizeof *opened->addresses))) {
-        free(opened);
-        return dmg_error(DMG_ERR_MEMORY, "opening a pool: out of memory");
+    dmg_shm_client *opened;
+    dmg_status status = make_client(client, options, nodes, &opened);
+    if (status == DMG_OK) {
+        status = dmg_shm_coherence_parse(parameters, &opened->coherence);
     }
-    opened->client = client;
-    opened->nodes = nodes;
-    opened->node_count = options->address_count;
-    opened->timeout_ns = options->peer_timeout_ns;
-    memcpy(opened->token, options->token, sizeof opened->token);
-    dmg_status status = DMG_OK;
     for (uint32_t node = 0; node < options->address_count && status == DMG_OK; node++) {
         snprintf(opened->addresses[node], sizeof opened->addresses[node], "%s", options->addresses[node]);
         status = map_node(opened, node);
@@ -77,10 +125,7 @@ dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *opt
         dmg_shm_client_close(opened);
         return status;
     }
-    capabilities->flags = DMG_SHM_CAPABILITIES;
-    capabilities->atomics = DMG_ATOMICS_CALLER_CPU;
-    snprintf(capabilities->chosen, sizeof capabilities->chosen,
-             "data: loads and stores in mapped shared memory; atomics: this CPU; messages: rings in shared memory");
+    say_capabilities(&opened->coherence, capabilities);
     *implementation = opened;
     return DMG_OK;
 }
@@ -88,48 +133,28 @@ dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *opt
 void dmg_shm_client_close(void *implementation)
 {
     dmg_shm_client *client = implementation;
-    for (uint32_t node = 0; node < client->node_count; node++) {
-        if (client->nodes[node].pointer) {
-            munmap(client->nodes[node].pointer, client->nodes[node].segment_bytes);
+    for (uint32_t node = 0; client && node < client->node_count; node++) {
+        if (client->views[node].memory) {
+            munmap(client->views[node].memory, client->views[node].bytes);
+            dmg_shm_view_close(&client->views[node]);
             client->nodes[node].pointer = NULL;
         }
+        free((void *)client->pages[node]);
     }
-    free(client->addresses);
-    free(client);
+    if (client) {
+        free((void *)client->pages);
+        free(client->views);
+        free(client->addresses);
+        free(client);
+    }
 }
 
 /* ---- channel ---- */
 
-typedef struct flying_call {
-    dmg_call *call; /* NULL: the slot is free */
-    dmg_completion *completion;
-} flying_call;
-
-/* A channel's side of one memory node. */
-typedef struct peer {
-    dmg_shm_control *control;
-    int socket; /* -1: the node is dead */
-    bool is_unrung;
-    uint32_t published; /* requests */
-    uint32_t taken;     /* answers */
-    uint32_t free_count;
-    uint8_t free_slots[DMG_SHM_SLOTS]; /* a stack: the warmest slot is used again first */
-    flying_call calls[DMG_SHM_SLOTS];
-} peer;
-
-typedef struct shm_channel {
-    dmg_shm_client *client;
-    dmg_channel *channel;
-    dmg_node *nodes;
-    bool is_unrung;
-    peer *peers;
-    struct pollfd *watched;
-} shm_channel;
-
-static dmg_status connect_peer(shm_channel *channel, uint32_t node)
+static dmg_status connect_peer(dmg_shm_channel *channel, uint32_t node)
 {
     dmg_shm_client *client = channel->client;
-    peer *connected = &channel->peers[node];
+    dmg_shm_peer *connected = &channel->peers[node];
     dmg_shm_hello hello = {.magic = DMG_SHM_MAGIC, .client = dmg_client_id(client->client), .want = DMG_SHM_CHANNEL};
     memcpy(hello.token, client->token, sizeof hello.token);
     dmg_shm_welcome welcome;
@@ -149,6 +174,10 @@ static dmg_status connect_peer(shm_channel *channel, uint32_t node)
                          client->addresses[node]);
     }
     connected->control = mapped;
+    status = dmg_shm_side_open(&client->coherence, mapped, false, &connected->side);
+    if (status != DMG_OK) {
+        return status;
+    }
     for (uint32_t slot = 0; slot < DMG_SHM_SLOTS; slot++) {
         connected->free_slots[slot] = (uint8_t)(DMG_SHM_SLOTS - 1 - slot);
     }
@@ -159,8 +188,8 @@ static dmg_status connect_peer(shm_channel *channel, uint32_t node)
 dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channel, void **implementation)
 {
     dmg_shm_client *client = client_implementation;
-    shm_channel *opened = calloc(1, sizeof *opened);
-    peer *peers = calloc(client->node_count, sizeof *peers);
+    dmg_shm_channel *opened = calloc(1, sizeof *opened);
+    dmg_shm_peer *peers = calloc(client->node_count, sizeof *peers);
     struct pollfd *watched = calloc(client->node_count, sizeof *watched);
     if (!opened || !peers || !watched) {
         free(opened);
@@ -168,8 +197,13 @@ dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channe
         free(watched);
         return dmg_error(DMG_ERR_MEMORY, "out of memory");
     }
-    *opened =
-        (shm_channel){.client = client, .channel = channel, .nodes = client->nodes, .peers = peers, .watched = watched};
+    opened->client = client;
+    opened->channel = channel;
+    opened->nodes = client->nodes;
+    opened->peers = peers;
+    opened->watched = watched;
+    dmg_shm_agent_open(&client->coherence, dmg_channel_mutable_counters(channel),
+                       atomic_fetch_add(&client->channels, 1), &opened->agent);
     for (uint32_t node = 0; node < client->node_count; node++) {
         peers[node].socket = -1;
     }
@@ -189,23 +223,24 @@ dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channe
 }
 
 /* End all that is in flight to a node. */
-static void end_calls(peer *ended, dmg_status status, uint16_t node)
+static void end_calls(dmg_shm_peer *ended, dmg_status status, uint16_t node)
 {
     for (uint32_t slot = 0; slot < DMG_SHM_SLOTS; slot++) {
-        if (ended->calls[slot].call) {
-            dmg_completion_end(ended->calls[slot].completion, status, node);
-            ended->calls[slot].call = NULL;
+        if (ended->flying[slot].completion) {
+            dmg_completion_end(ended->flying[slot].completion, status, node);
+            ended->flying[slot].completion = NULL;
         }
     }
 }
 
-static void disconnect(peer *disconnected)
+static void disconnect(dmg_shm_agent *agent, dmg_shm_peer *disconnected)
 {
     if (disconnected->socket >= 0) {
         close(disconnected->socket);
         disconnected->socket = -1;
     }
     if (disconnected->control) {
+        dmg_shm_side_close(agent, &disconnected->side);
         munmap(disconnected->control, sizeof *disconnected->control);
         disconnected->control = NULL;
     }
@@ -213,16 +248,17 @@ static void disconnect(peer *disconnected)
 
 void dmg_shm_channel_close(void *implementation)
 {
-    shm_channel *channel = implementation;
+    dmg_shm_channel *channel = implementation;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
-        peer *closed = &channel->peers[node];
+        dmg_shm_peer *closed = &channel->peers[node];
         end_calls(closed, DMG_ERR_CANCELLED, (uint16_t)node);
         if (closed->socket >= 0) {
             static const char bye = DMG_SHM_BYTE_BYE;
             (void)!send(closed->socket, &bye, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
         }
-        disconnect(closed);
+        disconnect(&channel->agent, closed);
     }
+    dmg_shm_agent_close(&channel->agent);
     free(channel->watched);
     free(channel->peers);
     free(channel);
@@ -230,52 +266,15 @@ void dmg_shm_channel_close(void *implementation)
 
 void dmg_shm_fail_node(void *implementation, uint16_t node)
 {
-    shm_channel *channel = implementation;
+    dmg_shm_channel *channel = implementation;
     end_calls(&channel->peers[node], DMG_ERR_PEER, node);
-    disconnect(&channel->peers[node]);
-}
-
-/* ---- one-sided ---- */
-
-void dmg_shm_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
-                       dmg_completion *completion)
-{
-    shm_channel *channel = implementation;
-    dmg_shm_copy_from_pool(to, dmg_shm_at(channel->nodes, node, offset), bytes);
-    completion->pending--;
-}
-
-void dmg_shm_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
-                        dmg_completion *completion)
-{
-    shm_channel *channel = implementation;
-    dmg_shm_copy_to_pool(dmg_shm_at(channel->nodes, node, offset), from, bytes);
-    completion->pending--;
-}
-
-void dmg_shm_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
-                        uint64_t *observed, dmg_completion *completion)
-{
-    shm_channel *channel = implementation;
-    _Atomic uint64_t *word = dmg_shm_at(channel->nodes, node, offset);
-    atomic_compare_exchange_strong(word, &expected, desired);
-    *observed = expected;
-    completion->pending--;
-}
-
-void dmg_shm_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
-                        dmg_completion *completion)
-{
-    shm_channel *channel = implementation;
-    _Atomic uint64_t *word = dmg_shm_at(channel->nodes, node, offset);
-    *before = atomic_fetch_add(word, addend);
-    completion->pending--;
+    disconnect(&channel->agent, &channel->peers[node]);
 }
 
 /* ---- messages ---- */
 
 /* Wait for a slot; false when the node died meanwhile. */
-static bool await_credit(shm_channel *channel, uint16_t node)
+static bool await_credit(dmg_shm_channel *channel, uint16_t node)
 {
     dmg_shm_ring(channel);
     dmg_shm_poll(channel);
@@ -289,77 +288,86 @@ static bool await_credit(shm_channel *channel, uint16_t node)
     return true;
 }
 
-void dmg_shm_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
-                       dmg_call *call, dmg_completion *completion)
+void dmg_shm_post_message(dmg_shm_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                          const dmg_shm_flying *flying)
 {
-    shm_channel *channel = implementation;
-    peer *target = &channel->peers[node];
+    dmg_shm_peer *target = &channel->peers[node];
     if (target->socket < 0 || (target->free_count == 0 && !await_credit(channel, node))) {
-        dmg_completion_end(completion, DMG_ERR_PEER, node);
+        dmg_completion_end(flying->completion, DMG_ERR_PEER, node);
         return;
     }
     uint32_t slot = target->free_slots[--target->free_count];
-    dmg_shm_slot *request = &target->control->slots[slot];
-    atomic_store_explicit(&request->type_or_status, type, memory_order_relaxed);
-    atomic_store_explicit(&request->bytes, (uint32_t)bytes, memory_order_relaxed);
-    if (bytes > 0) {
-        memcpy(request->payload, payload, bytes);
-    }
-    target->calls[slot] = (flying_call){.call = call, .completion = completion};
-    dmg_shm_publish(&target->control->requests, &target->published, slot);
+    target->flying[slot] = *flying;
+    const dmg_shm_message message = {.slot = slot, .type_or_status = type, .bytes = (uint32_t)bytes};
+    dmg_shm_send(&channel->agent, &target->side, &message, payload);
     target->is_unrung = channel->is_unrung = true;
+}
+
+void dmg_shm_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                       dmg_call *call, dmg_completion *completion)
+{
+    dmg_shm_post_message(implementation, node, type, payload, bytes,
+                         &(dmg_shm_flying){.completion = completion, .call = call});
 }
 
 void dmg_shm_ring(void *implementation)
 {
-    shm_channel *channel = implementation;
+    dmg_shm_channel *channel = implementation;
     if (!channel->is_unrung) {
         return;
     }
     channel->is_unrung = false;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
-        peer *rung = &channel->peers[node];
+        dmg_shm_peer *rung = &channel->peers[node];
         if (rung->is_unrung && rung->socket >= 0) {
-            dmg_shm_wake(&rung->control->server_is_asleep, rung->socket);
+            dmg_shm_wake(&channel->agent, &rung->side, rung->socket);
         }
         rung->is_unrung = false;
     }
 }
 
-/* Take one answer; false when it makes no sense. */
-static bool take_answer(peer *from, uint16_t node)
+/* What an operation that a message carried ends with. */
+static dmg_status take_outcome(const dmg_shm_flying *ended, dmg_status status, const void *payload, size_t bytes)
 {
-    uint32_t slot =
-        atomic_load_explicit(&from->control->answers.entries[from->taken % DMG_SHM_SLOTS], memory_order_relaxed);
-    if (slot >= DMG_SHM_SLOTS || !from->calls[slot].call) {
+    if (ended->call) {
+        return dmg_call_answer(ended->call, status, payload, bytes);
+    }
+    if (status == DMG_OK && ended->observed) {
+        if (bytes != sizeof *ended->observed) {
+            return DMG_ERR_PROTOCOL;
+        }
+        memcpy(ended->observed, payload, sizeof *ended->observed);
+    }
+    return status;
+}
+
+/* Take one answer; false when it makes no sense. */
+static bool take_answer(dmg_shm_channel *channel, uint16_t node, const dmg_shm_message *answer)
+{
+    dmg_shm_peer *from = &channel->peers[node];
+    if (answer->slot >= DMG_SHM_SLOTS || !from->flying[answer->slot].completion ||
+        answer->type_or_status >= DMG_STATUS_COUNT || answer->bytes > DMG_MESSAGE_BYTES_MAX) {
         return false;
     }
-    const dmg_shm_slot *answer = &from->control->slots[slot];
-    uint32_t status = atomic_load_explicit(&answer->type_or_status, memory_order_relaxed);
-    uint32_t bytes = atomic_load_explicit(&answer->bytes, memory_order_relaxed);
-    if (status >= DMG_STATUS_COUNT || bytes > DMG_MESSAGE_BYTES_MAX) {
-        return false;
-    }
-    flying_call ended = from->calls[slot];
-    from->taken++;
-    from->calls[slot].call = NULL;
-    dmg_status outcome = dmg_call_answer(ended.call, (dmg_status)status, answer->payload, bytes);
-    from->free_slots[from->free_count++] = (uint8_t)slot;
+    dmg_shm_flying ended = from->flying[answer->slot];
+    dmg_shm_take(&from->side);
+    from->flying[answer->slot].completion = NULL;
+    const void *payload = dmg_shm_payload(&channel->agent, &from->side, answer, channel->payload);
+    dmg_status outcome = take_outcome(&ended, (dmg_status)answer->type_or_status, payload, answer->bytes);
+    from->free_slots[from->free_count++] = (uint8_t)answer->slot;
     dmg_completion_end(ended.completion, outcome, node);
     return true;
 }
 
 void dmg_shm_poll(void *implementation)
 {
-    shm_channel *channel = implementation;
+    dmg_shm_channel *channel = implementation;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
-        peer *from = &channel->peers[node];
-        if (from->free_count == DMG_SHM_SLOTS || from->socket < 0) {
-            continue;
-        }
-        uint32_t published = atomic_load_explicit(&from->control->answers.published, memory_order_acquire);
-        while (from->taken != published) {
-            if (!take_answer(from, (uint16_t)node)) {
+        dmg_shm_peer *from = &channel->peers[node];
+        dmg_shm_message answer;
+        while (from->free_count < DMG_SHM_SLOTS && from->socket >= 0 &&
+               dmg_shm_peek(&channel->agent, &from->side, &answer)) {
+            if (!take_answer(channel, (uint16_t)node, &answer)) {
                 dmg_client_mark_dead(channel->client->client, (uint16_t)node, "sent an answer that makes no sense");
                 break;
             }
@@ -369,22 +377,23 @@ void dmg_shm_poll(void *implementation)
 
 /* ---- sleeping ---- */
 
-static bool set_asleep(shm_channel *channel)
+static bool set_asleep(dmg_shm_channel *channel)
 {
     bool has_answers = false;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
-        peer *from = &channel->peers[node];
+        dmg_shm_peer *from = &channel->peers[node];
         channel->watched[node] = (struct pollfd){.fd = from->socket, .events = POLLIN};
         if (from->socket >= 0) {
-            atomic_store_explicit(&from->control->client_is_asleep, 1, memory_order_seq_cst);
-            has_answers |= atomic_load_explicit(&from->control->answers.published, memory_order_seq_cst) != from->taken;
+            dmg_shm_message answer;
+            dmg_shm_set_asleep(&channel->agent, &from->side, true);
+            has_answers |= dmg_shm_peek(&channel->agent, &from->side, &answer);
         }
     }
     return !has_answers;
 }
 
 /* The memory node sends only wake bytes here; the end of the stream says that it is gone. */
-static void drain(shm_channel *channel, uint16_t node)
+static void drain(dmg_shm_channel *channel, uint16_t node)
 {
     for (int i = 0; i < BYTES_DRAINED_MAX; i++) {
         char byte;
@@ -401,7 +410,7 @@ static void drain(shm_channel *channel, uint16_t node)
 
 void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns)
 {
-    shm_channel *channel = implementation;
+    dmg_shm_channel *channel = implementation;
     uint32_t node_count = channel->client->node_count;
     struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / SECOND_NS), .tv_nsec = (long)(timeout_ns % SECOND_NS)};
     if (!set_asleep(channel)) {
@@ -412,7 +421,7 @@ void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns)
         if (channel->peers[node].socket < 0) {
             continue;
         }
-        atomic_store_explicit(&channel->peers[node].control->client_is_asleep, 0, memory_order_relaxed);
+        dmg_shm_set_asleep(&channel->agent, &channel->peers[node].side, false);
         if (ready > 0 && channel->watched[node].revents != 0) {
             drain(channel, (uint16_t)node);
         }

@@ -60,6 +60,18 @@ static void describe_hugepages(listing *lines, const char *device, unsigned int 
     }
 }
 
+static void describe_software_coherence(listing *lines)
+{
+    dmg_transport_info *info = next_line(lines, "coherence=none");
+    const char *instructions = dmg_shm_flush_instructions();
+    info->flags = DMG_SHM_CAPABILITIES_SOFTWARE;
+    info->atomics = DMG_ATOMICS_MEMORY_NODE;
+    info->is_available = instructions != NULL;
+    snprintf(info->reason, sizeof info->reason, "%s%s",
+             instructions ? instructions : "this processor has no instructions that write single lines back",
+             instructions ? "; used when asked for, for memory that hosts do not keep coherent" : "");
+}
+
 static void describe_nodes(listing *lines)
 {
     if (numa_available() < 0) {
@@ -119,6 +131,7 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
     memory->is_default = true;
     snprintf(memory->reason, sizeof memory->reason,
              "anonymous memory, mapped by all processes of the pool on this machine; gone with them");
+    describe_software_coherence(&lines);
     describe_hugepages(&lines, "2 MiB hugepages", 2048);
     describe_hugepages(&lines, "1 GiB hugepages", 1048576);
     describe_nodes(&lines);
@@ -127,7 +140,7 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
     return DMG_OK;
 }
 
-static const char *const parameter_keys[] = {NULL};
+static const char *const parameter_keys[] = {"coherence", "line-cache", "leave-out", NULL};
 
 const dmg_backend dmg_backend_cxl_shm = {
     .name = DMG_SHM_BACKEND_NAME,
@@ -141,8 +154,13 @@ const dmg_backend dmg_backend_cxl_shm = {
     .server_sleep = dmg_shm_server_sleep,
     .server_wake = dmg_shm_server_wake,
     .server_reply = dmg_shm_server_reply,
+    .server_is_coherent = dmg_shm_server_is_coherent,
+    .server_acquire = dmg_shm_server_acquire,
+    .server_acquire_wait = dmg_shm_server_acquire_wait,
+    .server_release = dmg_shm_server_release,
     .client_open = dmg_shm_client_open,
     .client_close = dmg_shm_client_close,
+    .client_acquire = dmg_shm_client_acquire,
     .channel_open = dmg_shm_channel_open,
     .channel_close = dmg_shm_channel_close,
     .post_read = dmg_shm_post_read,
@@ -154,4 +172,5 @@ const dmg_backend dmg_backend_cxl_shm = {
     .poll = dmg_shm_poll,
     .channel_sleep = dmg_shm_channel_sleep,
     .fail_node = dmg_shm_fail_node,
+    .acquire = dmg_shm_acquire,
 };

@@ -5,6 +5,7 @@
  * before the handler sees it. A channel that holds nonsense is broken, and closed like one whose process died. Nothing
  * here waits for a client.
  */
+#include "core/base/checked.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -37,6 +38,8 @@
 #define TOKEN_CHANNEL_BITS     12
 #define TOKEN_CHANNEL_SHIFT    (TOKEN_SLOT_BITS + TOKEN_USE_BITS)
 #define TOKEN_GENERATION_SHIFT (TOKEN_CHANNEL_SHIFT + TOKEN_CHANNEL_BITS)
+#define ACQUIRED_INITIAL       64
+#define AGENT_OF_NODE          1000000 /* its random numbers are others than those of channels */
 #define LOW_BITS(count)        ((UINT64_C(1) << (count)) - 1)
 
 _Static_assert(1 << TOKEN_SLOT_BITS == DMG_SHM_SLOTS, "a reply token holds any slot");
@@ -53,17 +56,27 @@ typedef struct server_channel {
     uint64_t client;
     uint64_t accepted_ns;
     dmg_shm_control *control;
-    uint32_t taken;      /* requests */
-    uint32_t answered;   /* answers published */
+    dmg_shm_side side;
     uint64_t busy_slots; /* taken and not answered */
     uint32_t slot_uses[DMG_SHM_SLOTS];
 } server_channel;
+
+typedef struct acquired_span {
+    uint64_t offset;
+    uint64_t bytes;
+} acquired_span;
 
 typedef struct shm_server {
     dmg_server *server;
     uint16_t node;
     uint8_t token[DMG_TOKEN_BYTES];
+    dmg_shm_coherence coherence;
+    dmg_shm_agent agent;
     dmg_shm_segment segment;
+    dmg_shm_view view;       /* of the segment */
+    acquired_span *acquired; /* to be fetched when the acquisition ends */
+    uint32_t acquired_count;
+    uint32_t acquired_capacity;
     char address[DMG_ADDRESS_STRING_BYTES];
     char *unlink_path; /* a path socket, removed at the end */
     int listener;
@@ -100,6 +113,7 @@ static void close_channel(shm_server *server, server_channel *channel, dmg_statu
     server->broken_count -= channel->is_broken;
     close(channel->socket);
     if (channel->control) {
+        dmg_shm_side_close(&server->agent, &channel->side);
         munmap(channel->control, sizeof *channel->control);
     }
     *channel = (server_channel){.state = CHANNEL_FREE, .socket = -1, .generation = channel->generation + 1};
@@ -178,10 +192,14 @@ static void refuse(const server_channel *channel, dmg_shm_welcome *welcome, dmg_
 }
 
 /* True when the channel is open. */
-static bool open_channel(server_channel *channel, dmg_shm_welcome *welcome)
+static bool open_channel(shm_server *server, server_channel *channel, dmg_shm_welcome *welcome)
 {
     int descriptor;
-    if (dmg_shm_create_control(&descriptor, &channel->control) != DMG_OK) {
+    if (dmg_shm_create_control(&descriptor, &channel->control) != DMG_OK ||
+        dmg_shm_side_open(&server->coherence, channel->control, true, &channel->side) != DMG_OK) {
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
         refuse(channel, welcome, DMG_ERR_MEMORY, "the memory node cannot create one more control area");
         return false;
     }
@@ -213,7 +231,7 @@ static bool take_hello(shm_server *server, server_channel *channel, const dmg_sh
         refuse(channel, &welcome, DMG_ERR_PROTOCOL, "the greeting makes no sense");
         return false;
     }
-    return open_channel(channel, &welcome);
+    return open_channel(server, channel, &welcome);
 }
 
 static uint32_t greet(shm_server *server, server_channel *channel)
@@ -327,46 +345,103 @@ static uint64_t make_reply_token(const shm_server *server, const server_channel 
            ((channel->slot_uses[slot] & LOW_BITS(TOKEN_USE_BITS)) << TOKEN_SLOT_BITS) | slot;
 }
 
-/* Take one request; false when it is nonsense. */
-static bool take_request(shm_server *server, server_channel *channel)
+/* ---- what compute nodes leave to the memory node without coherence ---- */
+
+static dmg_status merge_pieces(shm_server *server, const dmg_shm_merge *merge)
 {
-    dmg_shm_control *control = channel->control;
-    uint32_t slot =
-        atomic_load_explicit(&control->requests.entries[channel->taken % DMG_SHM_SLOTS], memory_order_relaxed);
-    if (slot >= DMG_SHM_SLOTS || (channel->busy_slots >> slot & 1)) {
+    for (int i = 0; i < 2; i++) {
+        const dmg_shm_piece *piece = &merge->pieces[i];
+        if (piece->bytes > DMG_SHM_CACHE_LINE_BYTES ||
+            !dmg_range_is_inside(piece->offset, piece->bytes, server->segment.bytes)) {
+            return DMG_ERR_PROTOCOL;
+        }
+        dmg_shm_server_acquire(server, piece->offset, piece->bytes);
+    }
+    dmg_shm_server_acquire_wait(server);
+    for (int i = 0; i < 2; i++) {
+        const dmg_shm_piece *piece = &merge->pieces[i];
+        memcpy(dmg_shm_view_pointer(&server->view) + piece->offset, piece->data, piece->bytes);
+        dmg_shm_server_release(server, piece->offset, piece->bytes);
+    }
+    return DMG_OK;
+}
+
+static dmg_status execute_atomic(shm_server *server, const dmg_shm_atomic *atomic, uint64_t *before)
+{
+    if (atomic->offset % sizeof(uint64_t) != 0 ||
+        !dmg_range_is_inside(atomic->offset, sizeof(uint64_t), server->segment.bytes)) {
+        return DMG_ERR_PROTOCOL;
+    }
+    dmg_shm_server_acquire(server, atomic->offset, sizeof(uint64_t));
+    dmg_shm_server_acquire_wait(server);
+    uint64_t *word = (uint64_t *)(void *)(dmg_shm_view_pointer(&server->view) + atomic->offset);
+    *before = *word;
+    if (atomic->is_addition || *before == atomic->expected) {
+        *word = atomic->is_addition ? *before + atomic->expected : atomic->desired;
+        dmg_shm_server_release(server, atomic->offset, sizeof(uint64_t));
+    }
+    return DMG_OK;
+}
+
+/* True when the request was for the backend itself, and is answered. */
+static bool serve_one_sided(shm_server *server, const dmg_request *request)
+{
+    dmg_counters *counters = dmg_server_mutable_counters(server->server);
+    if (!server->coherence.is_software || (request->type != DMG_SHM_MERGE && request->type != DMG_SHM_ATOMIC)) {
         return false;
     }
-    uint32_t type = atomic_load_explicit(&control->slots[slot].type_or_status, memory_order_relaxed);
-    uint32_t bytes = atomic_load_explicit(&control->slots[slot].bytes, memory_order_relaxed);
-    if (bytes > DMG_MESSAGE_BYTES_MAX) {
+    dmg_status status = DMG_ERR_PROTOCOL;
+    uint64_t before = 0;
+    size_t answer_bytes = 0;
+    if (dmg_server_client_is_gone(server->server, request->client)) {
+        status = DMG_ERR_PEER;
+    } else if (request->type == DMG_SHM_MERGE && request->bytes == sizeof(dmg_shm_merge)) {
+        const dmg_shm_merge *merge = request->payload;
+        dmg_counters_count(counters, DMG_OPERATION_WRITE, merge->pieces[0].bytes + merge->pieces[1].bytes);
+        status = merge_pieces(server, merge);
+    } else if (request->type == DMG_SHM_ATOMIC && request->bytes == sizeof(dmg_shm_atomic)) {
+        const dmg_shm_atomic *atomic = request->payload;
+        dmg_counters_count(counters, atomic->is_addition ? DMG_OPERATION_FAA : DMG_OPERATION_CAS, sizeof before);
+        status = execute_atomic(server, atomic, &before);
+        answer_bytes = status == DMG_OK ? sizeof before : 0;
+    }
+    dmg_shm_server_reply(server, request->reply_token, status, &before, answer_bytes);
+    return true;
+}
+
+/* Take one request; false when it is nonsense. */
+static bool take_request(shm_server *server, server_channel *channel, const dmg_shm_message *message)
+{
+    if (message->slot >= DMG_SHM_SLOTS || (channel->busy_slots >> message->slot & 1) ||
+        message->bytes > DMG_MESSAGE_BYTES_MAX) {
         return false;
     }
-    memcpy(server->payload, control->slots[slot].payload, bytes);
-    channel->taken++;
-    channel->busy_slots |= UINT64_C(1) << slot;
+    const void *payload = dmg_shm_payload(&server->agent, &channel->side, message, server->payload);
+    if (payload != server->payload && message->bytes > 0) {
+        memcpy(server->payload, payload, message->bytes);
+    }
+    dmg_shm_take(&channel->side);
+    channel->busy_slots |= UINT64_C(1) << message->slot;
     dmg_request request = {.client = channel->client,
-                           .type = type,
+                           .type = message->type_or_status,
                            .payload = server->payload,
-                           .bytes = bytes,
-                           .reply_token = make_reply_token(server, channel, slot)};
-    dmg_server_deliver(server->server, &request);
+                           .bytes = message->bytes,
+                           .reply_token = make_reply_token(server, channel, message->slot)};
+    if (!serve_one_sided(server, &request)) {
+        dmg_server_deliver(server->server, &request);
+    }
     return true;
 }
 
 static uint32_t take_requests(shm_server *server, server_channel *channel)
 {
-    uint32_t published = atomic_load_explicit(&channel->control->requests.published, memory_order_acquire);
-    uint32_t waiting = published - channel->taken;
-    if (waiting == 0 || channel->is_broken) {
-        return 0;
-    }
-    uint32_t count = waiting < REQUESTS_MAX ? waiting : REQUESTS_MAX;
-    bool is_sane = waiting <= DMG_SHM_SLOTS;
-    for (uint32_t i = 0; i < count && is_sane; i++) {
-        is_sane = take_request(server, channel);
-    }
-    if (!is_sane) {
-        break_channel(server, channel, "its requests make no sense");
+    uint32_t count = 0;
+    dmg_shm_message message;
+    while (count < REQUESTS_MAX && !channel->is_broken && dmg_shm_peek(&server->agent, &channel->side, &message)) {
+        count++;
+        if (!take_request(server, channel, &message)) {
+            break_channel(server, channel, "its requests make no sense");
+        }
     }
     return count;
 }
@@ -407,36 +482,83 @@ void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status
         !(channel->busy_slots >> slot & 1) || (channel->slot_uses[slot] & LOW_BITS(TOKEN_USE_BITS)) != use) {
         return; /* whoever asked is gone */
     }
-    dmg_shm_slot *answer = &channel->control->slots[slot];
-    atomic_store_explicit(&answer->type_or_status, (uint32_t)status, memory_order_relaxed);
-    atomic_store_explicit(&answer->bytes, (uint32_t)bytes, memory_order_relaxed);
-    if (bytes > 0) {
-        memcpy(answer->payload, payload, bytes);
-    }
     channel->slot_uses[slot]++;
     channel->busy_slots &= ~(UINT64_C(1) << slot);
-    dmg_shm_publish(&channel->control->answers, &channel->answered, slot);
-    dmg_shm_wake(&channel->control->client_is_asleep, channel->socket);
+    const dmg_shm_message answer = {.slot = slot, .type_or_status = (uint32_t)status, .bytes = (uint32_t)bytes};
+    dmg_shm_send(&server->agent, &channel->side, &answer, payload);
+    dmg_shm_wake(&server->agent, &channel->side, channel->socket);
+}
+
+/* ---- the segment, as this program reads and writes it ---- */
+
+bool dmg_shm_server_is_coherent(void *implementation)
+{
+    return !((shm_server *)implementation)->coherence.is_software;
+}
+
+void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t bytes)
+{
+    shm_server *server = implementation;
+    if (!server->coherence.is_software || bytes == 0) {
+        return;
+    }
+    dmg_shm_invalidate(&server->agent, &server->view, offset, bytes, DMG_SHM_NODE_READ);
+    if (!server->view.cache) {
+        return;
+    }
+    if (server->acquired_count == server->acquired_capacity) {
+        uint32_t capacity = server->acquired_capacity ? server->acquired_capacity * 2 : ACQUIRED_INITIAL;
+        acquired_span *grown = realloc(server->acquired, capacity * sizeof *grown);
+        if (!grown) {
+            dmg_shm_server_acquire_wait(server);
+            return;
+        }
+        server->acquired = grown;
+        server->acquired_capacity = capacity;
+    }
+    server->acquired[server->acquired_count++] = (acquired_span){offset, bytes};
+}
+
+void dmg_shm_server_acquire_wait(void *implementation)
+{
+    shm_server *server = implementation;
+    if (!server->coherence.is_software) {
+        return;
+    }
+    dmg_shm_load_fence(&server->agent, DMG_SHM_NODE_READ);
+    for (uint32_t i = 0; i < server->acquired_count; i++) {
+        dmg_shm_fetch(&server->agent, &server->view, server->acquired[i].offset, server->acquired[i].bytes);
+    }
+    server->acquired_count = 0;
+}
+
+/* No fence: every answer has one before it is published. */
+void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes)
+{
+    shm_server *server = implementation;
+    if (server->coherence.is_software && bytes > 0) {
+        dmg_shm_mark_written(&server->agent, &server->view, offset, bytes);
+        dmg_shm_write_back(&server->agent, &server->view, offset, bytes, DMG_SHM_NODE_WRITE);
+    }
 }
 
 /* ---- sleeping ---- */
 
-static void set_asleep(shm_server *server, uint32_t is_asleep)
+static void set_asleep(shm_server *server, bool is_asleep)
 {
     for (uint32_t i = 0; i < server->channel_count; i++) {
         if (server->channels[i].state == CHANNEL_OPEN) {
-            atomic_store_explicit(&server->channels[i].control->server_is_asleep, is_asleep,
-                                  is_asleep ? memory_order_seq_cst : memory_order_relaxed);
+            dmg_shm_set_asleep(&server->agent, &server->channels[i].side, is_asleep);
         }
     }
 }
 
-static bool has_requests(const shm_server *server)
+static bool has_requests(shm_server *server)
 {
     for (uint32_t i = 0; i < server->channel_count; i++) {
-        const server_channel *channel = &server->channels[i];
-        if (channel->state == CHANNEL_OPEN &&
-            atomic_load_explicit(&channel->control->requests.published, memory_order_seq_cst) != channel->taken) {
+        dmg_shm_message message;
+        if (server->channels[i].state == CHANNEL_OPEN &&
+            dmg_shm_peek(&server->agent, &server->channels[i].side, &message)) {
             return true;
         }
     }
@@ -446,10 +568,10 @@ static bool has_requests(const shm_server *server)
 void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns)
 {
     shm_server *server = implementation;
-    set_asleep(server, 1);
+    set_asleep(server, true);
     int timeout_ms = has_requests(server) ? 0 : (int)((timeout_ns + MILLISECOND_NS - 1) / MILLISECOND_NS);
     watch_sockets(server, timeout_ms);
-    set_asleep(server, 0);
+    set_asleep(server, false);
 }
 
 void dmg_shm_server_wake(void *implementation)
@@ -485,7 +607,6 @@ static dmg_status listen_and_watch(shm_server *server, const char *bind_to)
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation)
 {
-    (void)parameters; /* it has none */
     shm_server *created = calloc(1, sizeof *created);
     if (!created) {
         return dmg_error(DMG_ERR_MEMORY, "out of memory");
@@ -494,7 +615,16 @@ dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *o
     created->node = options->node;
     memcpy(created->token, options->token, sizeof created->token);
     created->segment.descriptor = created->listener = created->epoll = created->wake = -1;
-    dmg_status status = dmg_shm_segment_create(&options->segment, &created->segment);
+    dmg_status status = dmg_shm_coherence_parse(parameters, &created->coherence);
+    if (status == DMG_OK) {
+        status = dmg_shm_segment_create(&options->segment, &created->segment);
+    }
+    if (status == DMG_OK) {
+        dmg_shm_agent_open(&created->coherence, dmg_server_mutable_counters(server), AGENT_OF_NODE + options->node,
+                           &created->agent);
+        status =
+            dmg_shm_view_open(&created->coherence, created->segment.pointer, created->segment.bytes, &created->view);
+    }
     if (status == DMG_OK) {
         status = listen_and_watch(created, options->bind);
     }
@@ -529,7 +659,10 @@ void dmg_shm_server_destroy(void *implementation)
     close_descriptor(server->listener);
     close_descriptor(server->epoll);
     close_descriptor(server->wake);
+    dmg_shm_agent_close(&server->agent);
+    dmg_shm_view_close(&server->view);
     dmg_shm_segment_destroy(&server->segment);
+    free(server->acquired);
     free(server);
 }
 
@@ -542,5 +675,5 @@ void *dmg_shm_server_segment(void *implementation, uint64_t *bytes)
 {
     shm_server *server = implementation;
     *bytes = server->segment.bytes;
-    return server->segment.pointer;
+    return dmg_shm_view_pointer(&server->view);
 }

@@ -9,68 +9,144 @@
  * channel: its end tells either side at once that the other died, at whatever instruction, and it carries the bytes
  * that wake a sleeper.
  *
- * Messages: a call takes a *slot* of the control area, has its request in it, and gets its answer in it; slots are
- * published in two queues of slot numbers, one in either direction. There are as many entries as slots, so neither can
- * be full, and the server never waits for a client. A sender that dies before it published has sent nothing; all other
- * state is private.
+ * Messages: a call takes a *slot* of the control area, has its request in it, and gets its answer in it; messages are
+ * published in two queues, one in either direction. There are as many entries as slots, so neither can be full, and the
+ * server never waits for a client. A sender that dies before it published has sent nothing; all other state is private.
  */
 #ifndef DMG_TRANSPORT_CXL_SHM_SHM_H
 #define DMG_TRANSPORT_CXL_SHM_SHM_H
 
 #include "transport/backend.h"
+#include "transport/cxl_shm/coherence.h"
 
+#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define DMG_SHM_BACKEND_NAME     "cxl_shm"
-#define DMG_SHM_CACHE_LINE_BYTES 64
+#define DMG_SHM_BACKEND_NAME "cxl_shm"
 
 /* ---- control area ---- */
 
 /** Calls of one channel that may be in flight to one memory node: its credits. A power of two. */
 #define DMG_SHM_SLOTS 64
 
-typedef struct dmg_shm_slot {
-    _Atomic uint32_t type_or_status; /**< of the request, of the answer */
-    _Atomic uint32_t bytes;
-    char padding[DMG_SHM_CACHE_LINE_BYTES - 8];
-    char payload[DMG_MESSAGE_BYTES_MAX];
-} dmg_shm_slot;
-
-/** Slot numbers from one side to the other. The reader's position is its own secret. */
-typedef struct dmg_shm_queue {
-    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t published; /**< entries ever written; wraps */
-    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t entries[DMG_SHM_SLOTS];
-} dmg_shm_queue;
+typedef struct dmg_shm_message {
+    uint32_t slot;
+    uint32_t type_or_status; /**< of the request, of the answer */
+    uint32_t bytes;          /**< of the payload in the slot */
+} dmg_shm_message;
 
 /**
- * A side that is about to sleep sets its flag, then looks at its queue once more; the other side publishes, then looks
- * at the flag. All four are sequentially consistent, so one of the two sees the other, and no wake-up is lost. Who
- * takes the flag away sends the byte.
+ * A line that says that there is a message. It is published as a whole: the last word has the sequence number, the
+ * count of entries up to this one, by which the reader knows a new entry from the one that was here before.
+ */
+typedef struct dmg_shm_entry {
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint64_t slot_and_type;
+    _Atomic uint64_t bytes_and_sequence;
+} dmg_shm_entry;
+
+/**
+ * Under coherence, a side that is about to sleep sets its flag, then looks at its queue once more; the other side
+ * publishes, then looks at the flag. All four are sequentially consistent, so one of the two sees the other, and no
+ * wake-up is lost. Who takes the flag away sends the byte. Without coherence only the sleeper writes its line: an odd
+ * number while it sleeps, a new one each time; the other side sends one byte for each. What was said of the order holds
+ * there too, by write-backs, invalidations and fences.
+ *
+ * Each line has one writer at a time: the client has the requests' entries and the slots that are free or that it
+ * fills, the memory node the answers' entries and the slots that it has taken and not answered.
  */
 typedef struct dmg_shm_control {
     _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t server_is_asleep;
     _Alignas(DMG_SHM_CACHE_LINE_BYTES) _Atomic uint32_t client_is_asleep;
-    dmg_shm_queue requests;
-    dmg_shm_queue answers;
-    _Alignas(DMG_SHM_CACHE_LINE_BYTES) dmg_shm_slot slots[DMG_SHM_SLOTS];
+    dmg_shm_entry requests[DMG_SHM_SLOTS];
+    dmg_shm_entry answers[DMG_SHM_SLOTS];
+    _Alignas(DMG_SHM_CACHE_LINE_BYTES) char payloads[DMG_SHM_SLOTS][DMG_MESSAGE_BYTES_MAX];
 } dmg_shm_control;
 
-/** Publish a slot: everything written before is seen by who sees it. `position` counts what this side has published. */
-static inline void dmg_shm_publish(dmg_shm_queue *queue, uint32_t *position, uint32_t slot)
-{
-    atomic_store_explicit(&queue->entries[*position % DMG_SHM_SLOTS], slot, memory_order_relaxed);
-    atomic_store_explicit(&queue->published, ++*position, memory_order_seq_cst);
-}
+/** Where a queue or a flag lies in the control area: what the functions below are given. */
+#define DMG_SHM_REQUESTS         offsetof(dmg_shm_control, requests)
+#define DMG_SHM_ANSWERS          offsetof(dmg_shm_control, answers)
+#define DMG_SHM_SERVER_IS_ASLEEP offsetof(dmg_shm_control, server_is_asleep)
+#define DMG_SHM_CLIENT_IS_ASLEEP offsetof(dmg_shm_control, client_is_asleep)
 
+/* ---- messages.c: one side of a control area ---- */
+
+/** A view of the control area, and what this side remembers of it. */
+typedef struct dmg_shm_side {
+    dmg_shm_view view;
+    uint64_t outgoing; /**< the queue that this side writes: DMG_SHM_REQUESTS or DMG_SHM_ANSWERS */
+    uint64_t incoming;
+    uint64_t own_flag;
+    uint64_t other_flag;
+    uint32_t published;
+    uint32_t taken;
+    uint32_t sleeps; /**< odd: this side says that it is asleep */
+    uint32_t woken;  /**< the sleep of the other side that was ended last */
+} dmg_shm_side;
+
+/** Take a mapped control area. It stays the caller's, who unmaps it after dmg_shm_side_close. */
+dmg_status dmg_shm_side_open(const dmg_shm_coherence *coherence, dmg_shm_control *control, bool is_server,
+                             dmg_shm_side *side);
+void dmg_shm_side_close(dmg_shm_agent *agent, dmg_shm_side *side);
+
+/** Put a payload into a slot of this side's, and publish it. */
+void dmg_shm_send(dmg_shm_agent *agent, dmg_shm_side *side, const dmg_shm_message *message, const void *payload);
+/** Look for the next message of the other side. Nothing that it says has been checked. */
+bool dmg_shm_peek(dmg_shm_agent *agent, const dmg_shm_side *side, dmg_shm_message *message);
+/** The message was taken. */
+static inline void dmg_shm_take(dmg_shm_side *side)
+{
+    side->taken++;
+}
+/**
+ * The payload of a message whose slot and size are sound. `buffer` has DMG_MESSAGE_BYTES_MAX; the answer is the buffer,
+ * or a place in the control area that the other side may still write to when it lies.
+ */
+const void *dmg_shm_payload(dmg_shm_agent *agent, const dmg_shm_side *side, const dmg_shm_message *message,
+                            void *buffer);
+
+/** Say that this side sleeps, or not. After the former it looks once more for messages. */
+void dmg_shm_set_asleep(dmg_shm_agent *agent, dmg_shm_side *side, bool is_asleep);
 /** Wake the other side if it sleeps. The socket's byte may be lost when its buffer is full: then it is readable anyway.
  */
-static inline void dmg_shm_wake(_Atomic uint32_t *is_asleep, int socket)
+void dmg_shm_wake(dmg_shm_agent *agent, dmg_shm_side *side, int socket);
+
+/** Publish an entry where memory is coherent. */
+static inline void dmg_shm_entry_publish(dmg_shm_entry *entries, uint32_t position, const dmg_shm_message *message)
 {
-    if (atomic_load_explicit(is_asleep, memory_order_seq_cst) && atomic_exchange(is_asleep, 0)) {
-        (void)!send(socket, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
+    dmg_shm_entry *entry = &entries[position % DMG_SHM_SLOTS];
+    uint32_t sequence = position + 1;
+    atomic_store_explicit(&entry->slot_and_type, message->slot | (uint64_t)message->type_or_status << 32,
+                          memory_order_relaxed);
+    atomic_store_explicit(&entry->bytes_and_sequence, message->bytes | (uint64_t)sequence << 32, memory_order_seq_cst);
 }
+
+/* ---- what the memory node does for a client without coherence ---- */
+
+/** Types of messages inside the backend: below DMG_MESSAGE_TYPE_FIRST, and none of the common layer's. */
+enum {
+    DMG_SHM_MERGE = 8, /**< a dmg_shm_merge: lines that a write covers in part */
+    DMG_SHM_ATOMIC = 9 /**< a dmg_shm_atomic, answered by the word's value before */
+};
+
+/** Bytes of one line. */
+typedef struct dmg_shm_piece {
+    uint64_t offset;
+    uint64_t bytes; /**< 0: there is no such piece */
+    uint8_t data[DMG_SHM_CACHE_LINE_BYTES];
+} dmg_shm_piece;
+
+/** The first and the last line of a write. */
+typedef struct dmg_shm_merge {
+    dmg_shm_piece pieces[2];
+} dmg_shm_merge;
+
+typedef struct dmg_shm_atomic {
+    uint64_t offset;
+    uint64_t is_addition;
+    uint64_t expected; /**< or the addend */
+    uint64_t desired;
+} dmg_shm_atomic;
 
 /** Bytes on the socket after the greeting. */
 #define DMG_SHM_BYTE_WAKE 'w'
@@ -141,6 +217,8 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
 /** What a pool over this backend can do. */
 #define DMG_SHM_CAPABILITIES                                                                                           \
     (DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT | DMG_CAPABILITY_ONE_SIDED | DMG_CAPABILITY_MN_COMPUTE)
+/** The same without coherence. */
+#define DMG_SHM_CAPABILITIES_SOFTWARE (DMG_SHM_CAPABILITIES & ~(uint32_t)DMG_CAPABILITY_COHERENT)
 
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation);
@@ -152,6 +230,10 @@ void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns);
 void dmg_shm_server_wake(void *implementation);
 void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
                           size_t bytes);
+bool dmg_shm_server_is_coherent(void *implementation);
+void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t bytes);
+void dmg_shm_server_acquire_wait(void *implementation);
+void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes);
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,
@@ -162,16 +244,6 @@ static inline void *dmg_shm_at(const dmg_node *nodes, uint16_t node, uint64_t of
 {
     return (char *)nodes[node].pointer + offset;
 }
-
-/** A client: what its channels need to connect. */
-typedef struct dmg_shm_client {
-    dmg_client *client;
-    dmg_node *nodes;
-    uint32_t node_count;
-    char (*addresses)[DMG_ADDRESS_STRING_BYTES];
-    uint64_t timeout_ns;
-    uint8_t token[DMG_TOKEN_BYTES];
-} dmg_shm_client;
 
 dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
 void dmg_shm_channel_close(void *implementation);
@@ -189,5 +261,7 @@ void dmg_shm_ring(void *implementation);
 void dmg_shm_poll(void *implementation);
 void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns);
 void dmg_shm_fail_node(void *implementation, uint16_t node);
+void dmg_shm_acquire(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes);
+void dmg_shm_client_acquire(void *implementation);
 
 #endif

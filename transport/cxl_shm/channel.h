@@ -1,0 +1,65 @@
+/**
+ * @file channel.h
+ * A channel of a client, for client.c and one_sided.c.
+ */
+#ifndef DMG_TRANSPORT_CXL_SHM_CHANNEL_H
+#define DMG_TRANSPORT_CXL_SHM_CHANNEL_H
+
+#include "transport/cxl_shm/shm.h"
+
+#include <poll.h>
+
+/** Pages are invalidated as a whole before they are read in place. */
+#define DMG_SHM_PAGE_BYTES 4096
+
+/** What a process knows of a page that is read in place, since the last dmg_client_acquire. */
+enum { DMG_SHM_PAGE_IS_OLD, DMG_SHM_PAGE_IS_TAKEN, DMG_SHM_PAGE_IS_FRESH };
+
+/** A client: what its channels need to connect. */
+typedef struct dmg_shm_client {
+    dmg_client *client;
+    dmg_shm_coherence coherence;
+    dmg_node *nodes;
+    dmg_shm_view *views;       /**< of the nodes' segments */
+    _Atomic uint8_t **pages;   /**< states of each node's pages; with software coherence */
+    _Atomic uint64_t channels; /**< opened so far */
+    uint32_t node_count;
+    char (*addresses)[DMG_ADDRESS_STRING_BYTES];
+    uint64_t timeout_ns;
+    uint8_t token[DMG_TOKEN_BYTES];
+} dmg_shm_client;
+
+/** An operation that a message carries. */
+typedef struct dmg_shm_flying {
+    dmg_completion *completion; /* NULL: the slot is free */
+    dmg_call *call;             /* of dmg_post_call */
+    uint64_t *observed;         /* of an atomic operation */
+} dmg_shm_flying;
+
+/** A channel's side of one memory node. */
+typedef struct dmg_shm_peer {
+    dmg_shm_control *control;
+    dmg_shm_side side;
+    int socket; /* -1: the node is dead */
+    bool is_unrung;
+    uint32_t free_count;
+    uint8_t free_slots[DMG_SHM_SLOTS]; /* a stack: the warmest slot is used again first */
+    dmg_shm_flying flying[DMG_SHM_SLOTS];
+} dmg_shm_peer;
+
+typedef struct dmg_shm_channel {
+    dmg_shm_client *client;
+    dmg_channel *channel;
+    dmg_node *nodes;
+    dmg_shm_agent agent;
+    bool is_unrung;
+    dmg_shm_peer *peers;
+    struct pollfd *watched;
+    _Alignas(8) char payload[DMG_MESSAGE_BYTES_MAX]; /* of the answer that is being taken */
+} dmg_shm_channel;
+
+/** Send a message; the operation ends with its answer, or at once when the node is dead. */
+void dmg_shm_post_message(dmg_shm_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                          const dmg_shm_flying *flying);
+
+#endif
