@@ -10,17 +10,40 @@
 
 static uint64_t *counter_field(dmg_counters *counters, size_t index)
 {
-    uint64_t *const fields[] = {&counters->rings,           &counters->in_place_spans,   &counters->in_place_bytes,
-                                &counters->in_place_lines,  &counters->in_place_atomics, &counters->in_place_waits,
-                                &counters->waits,           &counters->lost_swaps,       &counters->wait_ns,
-                                &counters->message_wait_ns, &counters->post_ns,          &counters->modelled_ns};
+    uint64_t *const fields[] = {&counters->rings,
+                                &counters->in_place_spans,
+                                &counters->in_place_bytes,
+                                &counters->in_place_lines,
+                                &counters->in_place_atomics,
+                                &counters->in_place_waits,
+                                &counters->lines_written_back,
+                                &counters->lines_invalidated,
+                                &counters->message_lines,
+                                &counters->waits,
+                                &counters->lost_swaps,
+                                &counters->wait_ns,
+                                &counters->message_wait_ns,
+                                &counters->post_ns,
+                                &counters->modelled_ns};
     return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
 }
 
-static const char *const counter_names[] = {
-    "rings", "in_place_spans", "in_place_bytes", "in_place_lines",  "in_place_atomics", "in_place_waits",
-    "waits", "lost_swaps",     "wait_ns",        "message_wait_ns", "post_ns",          "modelled_ns",
-    NULL};
+static const char *const counter_names[] = {"rings",
+                                            "in_place_spans",
+                                            "in_place_bytes",
+                                            "in_place_lines",
+                                            "in_place_atomics",
+                                            "in_place_waits",
+                                            "lines_written_back",
+                                            "lines_invalidated",
+                                            "message_lines",
+                                            "waits",
+                                            "lost_swaps",
+                                            "wait_ns",
+                                            "message_wait_ns",
+                                            "post_ns",
+                                            "modelled_ns",
+                                            NULL};
 
 static json_t *sizes_json(const uint64_t sizes[DMG_SIZE_BUCKETS])
 {

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#define CACHE_LINE_BYTES   64
 #define NANOSECONDS_SECOND 1e9
 /** Nodes that get a line of their own each; more are summed up, so that the summary stays on a screen. */
 #define NODE_LINES_MAX 4
@@ -160,6 +161,13 @@ static void print_operations_line(FILE *to, const dmg_run *run, const char *name
     fputc('\n', to);
 }
 
+/* Cache lines that software kept coherent. */
+static void print_lines_line(FILE *to, const dmg_run *run, const char *name, uint64_t load, uint64_t in_run)
+{
+    print_operations_line(to, run, name, (uint64_t[]){load, load * CACHE_LINE_BYTES},
+                          (uint64_t[]){in_run, in_run * CACHE_LINE_BYTES});
+}
+
 static void print_operations(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
     const dmg_counters *load = &totals->load;
@@ -172,6 +180,8 @@ static void print_operations(FILE *to, const dmg_run *run, const dmg_run_totals 
     }
     print_operations_line(to, run, "used in place", (uint64_t[]){load->in_place_spans, load->in_place_bytes},
                           (uint64_t[]){in_run->in_place_spans, in_run->in_place_bytes});
+    print_lines_line(to, run, "written back", load->lines_written_back, in_run->lines_written_back);
+    print_lines_line(to, run, "invalidated", load->lines_invalidated, in_run->lines_invalidated);
 }
 
 static void print_caches(FILE *to, const dmg_run *run)

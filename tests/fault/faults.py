@@ -15,6 +15,8 @@ from harness import IS_THIN, PEER, check, dmgraph, finish, one_line, path_of, re
 from watch import Watched  # noqa: E402
 
 TRANSPORTS = ("cxl_shm", "ucx", "ucx:data=message")
+# Its messages, sockets and leases are those of cxl_shm: a few cases show that nothing else waits for ever.
+SOFTWARE_COHERENCE = "cxl_shm:coherence=none"
 MNS = 2
 CNS = 2
 # Seconds between the start of the nodes and the fault: connecting, loading, start values, iterations.
@@ -62,6 +64,8 @@ def killed_nodes():
         for index, phase in enumerate(PHASES):
             node_case("kill -9 of", transport, "memory-node", index % MNS, signal.SIGKILL, phase)
             node_case("kill -9 of", transport, "compute-node", index % CNS, signal.SIGKILL, phase)
+    for kind in ("memory-node", "compute-node"):
+        node_case("kill -9 of", SOFTWARE_COHERENCE, kind, 1, signal.SIGKILL, PHASES[-1])
 
 
 def stopped_nodes():
@@ -69,6 +73,7 @@ def stopped_nodes():
         for index, phase in enumerate(PHASES[::2]):
             node_case("SIGSTOP of", transport, "memory-node", index % MNS, signal.SIGSTOP, phase, "--peer-timeout", "2s")
         node_case("SIGSTOP of", transport, "compute-node", 1, signal.SIGSTOP, PHASES[-1], "--peer-timeout", "2s")
+    node_case("SIGSTOP of", SOFTWARE_COHERENCE, "memory-node", 1, signal.SIGSTOP, 0.3, "--peer-timeout", "2s")
 
 
 def interrupted():

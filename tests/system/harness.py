@@ -124,7 +124,7 @@ def one_line(text):
 
 # ---- configurations ----
 
-TRANSPORTS = ("cxl_shm", "ucx", "ucx:data=message")
+TRANSPORTS = ("cxl_shm", "cxl_shm:coherence=none", "ucx", "ucx:data=message")
 MNS = (1, 2)
 CNS = (1, 2, 3)
 THREADS = (1, 2)

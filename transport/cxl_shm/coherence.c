@@ -255,6 +255,12 @@ static uint64_t draw(dmg_shm_agent *agent)
     return agent->random * UINT64_C(0x2545f4914f6cdd1d) >> 32;
 }
 
+/* With the seed 0 nothing is evicted or prefetched: what was forgotten is forgotten for ever. */
+static uint64_t draw_access(dmg_shm_agent *agent)
+{
+    return agent->coherence.seed == 0 ? 0 : draw(agent);
+}
+
 /* ---- before the fence ---- */
 
 #define SLOW_FENCE_ODDS 16
@@ -324,7 +330,7 @@ void dmg_shm_store(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offs
     }
     for (uint64_t done = 0; done < bytes;) {
         uint64_t piece = left_in_line(offset + done, bytes - done);
-        dmg_shm_line_cache_store(view->cache, offset + done, (const char *)from + done, piece, draw(agent));
+        dmg_shm_line_cache_store(view->cache, offset + done, (const char *)from + done, piece, draw_access(agent));
         done += piece;
     }
 }
@@ -337,7 +343,7 @@ void dmg_shm_load(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offse
     }
     for (uint64_t done = 0; done < bytes;) {
         uint64_t piece = left_in_line(offset + done, bytes - done);
-        dmg_shm_line_cache_load(view->cache, offset + done, (char *)to + done, piece, draw(agent));
+        dmg_shm_line_cache_load(view->cache, offset + done, (char *)to + done, piece, draw_access(agent));
         done += piece;
     }
 }
@@ -411,9 +417,8 @@ void dmg_shm_load_fence(dmg_shm_agent *agent, dmg_shm_use use)
 
 void dmg_shm_fetch(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offset, uint64_t bytes)
 {
-    (void)agent;
     for (uint64_t i = 0; view->cache && i < lines_of(offset, bytes); i++) {
-        dmg_shm_line_cache_fetch(view->cache, line_of(offset) + i);
+        dmg_shm_line_cache_fetch(view->cache, line_of(offset) + i, draw_access(agent));
     }
 }
 

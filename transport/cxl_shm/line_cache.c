@@ -11,8 +11,9 @@
 
 #define LOCKS      64
 #define WORD_BYTES 8
-/* One access in so many evicts the line that it touched. */
+/* One access in so many evicts the line that it touched; one fetch in so many brings the line beside. */
 #define EVICTION_ODDS 16
+#define PREFETCH_ODDS 4
 
 enum { LINE_IS_THERE = 1, LINE_IS_DIRTY = 2 };
 
@@ -88,7 +89,7 @@ static uint64_t bytes_of(const dmg_shm_line_cache *cache, uint64_t line)
  * Hardware moves a line as a whole. Here another process may write one back at the same time, its first word first; so
  * the last word is fetched first: whoever sees a word of the new line sees all words before it, too.
  */
-static void fetch(dmg_shm_line_cache *cache, uint64_t line)
+static void fetch_one(dmg_shm_line_cache *cache, uint64_t line)
 {
     uint64_t offset = line * DMG_SHM_CACHE_LINE_BYTES;
     if (cache->lines[line] & LINE_IS_THERE) {
@@ -99,6 +100,21 @@ static void fetch(dmg_shm_line_cache *cache, uint64_t line)
         dmg_shm_copy_from_pool(cache->copy + word_offset, cache->memory + word_offset, WORD_BYTES);
     }
     cache->lines[line] = LINE_IS_THERE;
+}
+
+static void fetch(dmg_shm_line_cache *cache, uint64_t line, uint64_t random)
+{
+    uint64_t beside = line ^ 1;
+    bool was_there = cache->lines[line] & LINE_IS_THERE;
+    fetch_one(cache, line);
+    if (was_there || random % PREFETCH_ODDS != 1 || beside >= cache->line_count) {
+        return;
+    }
+    pthread_mutex_t *locked = &cache->locks[beside % LOCKS];
+    if (pthread_mutex_trylock(locked) == 0) { /* two threads that want each other's line both do without */
+        fetch_one(cache, beside);
+        pthread_mutex_unlock(locked);
+    }
 }
 
 /* The whole line, as hardware does it: what others wrote meanwhile to other bytes of it is lost. */
@@ -113,7 +129,7 @@ static void write_back(dmg_shm_line_cache *cache, uint64_t line)
 
 static void evict_maybe(dmg_shm_line_cache *cache, uint64_t line, uint64_t random)
 {
-    if (random % EVICTION_ODDS == 0) {
+    if (random != 0 && random % EVICTION_ODDS == 0) {
         write_back(cache, line);
         cache->lines[line] = 0;
     }
@@ -133,7 +149,7 @@ void dmg_shm_line_cache_store(dmg_shm_line_cache *cache, uint64_t offset, const 
 {
     uint64_t line = offset / DMG_SHM_CACHE_LINE_BYTES;
     pthread_mutex_t *locked = lock(cache, line);
-    fetch(cache, line);
+    fetch(cache, line, random);
     memcpy(cache->copy + offset, from, bytes);
     cache->lines[line] |= LINE_IS_DIRTY;
     evict_maybe(cache, line, random);
@@ -144,16 +160,16 @@ void dmg_shm_line_cache_load(dmg_shm_line_cache *cache, uint64_t offset, void *t
 {
     uint64_t line = offset / DMG_SHM_CACHE_LINE_BYTES;
     pthread_mutex_t *locked = lock(cache, line);
-    fetch(cache, line);
+    fetch(cache, line, random);
     memcpy(to, cache->copy + offset, bytes);
     evict_maybe(cache, line, random);
     pthread_mutex_unlock(locked);
 }
 
-void dmg_shm_line_cache_fetch(dmg_shm_line_cache *cache, uint64_t line)
+void dmg_shm_line_cache_fetch(dmg_shm_line_cache *cache, uint64_t line, uint64_t random)
 {
     pthread_mutex_t *locked = lock(cache, line);
-    fetch(cache, line);
+    fetch(cache, line, random);
     pthread_mutex_unlock(locked);
 }
 
