@@ -8,9 +8,12 @@
 #include "core/base/log.h"
 #include "transport/cxl_shm/coherence.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SEGMENT_BYTES (UINT64_C(4) << 20)
 #define PATIENT_NS    UINT64_C(60000000000)
@@ -309,6 +312,84 @@ static void whatever_is_left_out_is_noticed(void)
     }
 }
 
+/* ---- hosts that share nothing but the memory ---- */
+
+#define SHARED_FILE_BYTES (UINT64_C(16) << 20)
+
+/* Memory as a virtual machine's host makes it for its guests: a file that is there, of a size that it keeps. */
+static void make_file(const char *name, uint64_t bytes, char path[64])
+{
+    snprintf(path, 64, "/dev/shm/dmgraph-test-%d-%s", (int)getpid(), name);
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CU_ASSERT_TRUE_FATAL(descriptor >= 0);
+    CU_ASSERT_EQUAL_FATAL(ftruncate(descriptor, (off_t)bytes), 0);
+    CU_ASSERT_EQUAL_FATAL(pwrite(descriptor, "what was left", 13, DATA), 13);
+    close(descriptor);
+}
+
+static void hosts_meet_by_tcp_in_memory_that_each_of_them_opens(void)
+{
+    static const char *const settings[] = {"coherence=coherent", "coherence=none", "coherence=none,line-cache=1"};
+    char path[64];
+    make_file("shared", SHARED_FILE_BYTES, path);
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        char transport[160];
+        snprintf(transport, sizeof transport, "cxl_shm:%s,port=0,path=%s", settings[i], path);
+        bool sound = is_sound(transport, PATIENT_NS);
+        if (!sound) {
+            printf("\n    over %s: %s\n", transport, dmg_error_message());
+        }
+        CU_ASSERT_TRUE(sound);
+        struct stat about;
+        CU_ASSERT_EQUAL(stat(path, &about), 0); /* it was there before, and stays */
+        CU_ASSERT_EQUAL(about.st_size, SHARED_FILE_BYTES);
+    }
+    unlink(path);
+}
+
+static void memory_that_is_not_the_pools_is_refused(void)
+{
+    char path[64];
+    char other[64];
+    char small[64];
+    char transport[160];
+    make_file("shared", SHARED_FILE_BYTES, path);
+    make_file("other", SHARED_FILE_BYTES, other);
+    make_file("small", SEGMENT_BYTES, small);
+    snprintf(transport, sizeof transport, "cxl_shm:port=0,path=%s", path);
+    dmg_server_options options = {.transport = transport,
+                                  .segment = {.bytes = SEGMENT_BYTES, .numa_node = -1},
+                                  .peer_timeout_ns = PATIENT_NS,
+                                  .on_request = on_request};
+    dmg_server *server;
+    dmg_server *second;
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(dmg_server_create(&options, &server), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, serve, server), 0);
+    CU_ASSERT_EQUAL(dmg_server_create(&options, &second), DMG_ERR_EXISTS);
+    const char *const wrong[] = {other, small, "/dev/shm/dmgraph-nothing"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        host guest = {0};
+        snprintf(transport, sizeof transport, "cxl_shm:path=%s", wrong[i]);
+        CU_ASSERT_FALSE(host_open(transport, dmg_server_address(server), PATIENT_NS, &guest));
+        CU_ASSERT_PTR_NULL(guest.client);
+        CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), wrong[i]));
+    }
+    host guest = {0};
+    CU_ASSERT_TRUE(host_open("cxl_shm", dmg_server_address(server), PATIENT_NS, &guest)); /* by the node's own path */
+    host_close(&guest);
+    dmg_server_stop(server);
+    pthread_join(thread, NULL);
+    dmg_server_destroy(server);
+    snprintf(transport, sizeof transport, "cxl_shm:port=0,path=%s", small);
+    CU_ASSERT_EQUAL(dmg_server_create(&options, &second), DMG_ERR_LIMIT);
+    options.transport = "cxl_shm:port=0";
+    CU_ASSERT_EQUAL(dmg_server_create(&options, &second), DMG_ERR_ARGUMENT);
+    unlink(path);
+    unlink(other);
+    unlink(small);
+}
+
 static void lines_are_counted(void)
 {
     static const char *const transports[] = {"cxl_shm", "cxl_shm:coherence=none"};
@@ -354,6 +435,8 @@ static void leaving_out_is_for_line_caches_and_sites_that_exist(void)
 static const dmg_test tests[] = {
     DMG_TEST(exchange_is_sound_on_hardware_and_through_line_caches),
     DMG_TEST(whatever_is_left_out_is_noticed),
+    DMG_TEST(hosts_meet_by_tcp_in_memory_that_each_of_them_opens),
+    DMG_TEST(memory_that_is_not_the_pools_is_refused),
     DMG_TEST(lines_are_counted),
     DMG_TEST(leaving_out_is_for_line_caches_and_sites_that_exist),
     {NULL, NULL},

@@ -15,6 +15,13 @@
 /** What a process knows of a page that is read in place, since the last dmg_client_acquire. */
 enum { DMG_SHM_PAGE_IS_OLD, DMG_SHM_PAGE_IS_TAKEN, DMG_SHM_PAGE_IS_FRESH };
 
+/** Mapped memory of a node, with what lies behind its segment. */
+typedef struct dmg_shm_mapping {
+    char *pointer;
+    uint64_t bytes;
+    bool is_network; /**< the control areas are in it */
+} dmg_shm_mapping;
+
 /** A client: what its channels need to connect. */
 typedef struct dmg_shm_client {
     dmg_client *client;
@@ -24,6 +31,8 @@ typedef struct dmg_shm_client {
     _Atomic uint8_t **pages;   /**< states of each node's pages; with software coherence */
     _Atomic uint64_t channels; /**< opened so far */
     uint32_t node_count;
+    char (*paths)[96]; /**< of the nodes' memory on this host, as the transport string says; empty: as the node says */
+    dmg_shm_mapping *mappings;
     char (*addresses)[DMG_ADDRESS_STRING_BYTES];
     uint64_t timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
@@ -39,6 +48,7 @@ typedef struct dmg_shm_flying {
 /** A channel's side of one memory node. */
 typedef struct dmg_shm_peer {
     dmg_shm_control *control;
+    bool is_in_mapping; /* the control area is a part of the client's mapping */
     dmg_shm_side side;
     int socket; /* -1: the node is dead */
     bool is_unrung;

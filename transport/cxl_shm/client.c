@@ -2,6 +2,7 @@
  * The compute-node side: mapped segments, and a channel's messages to each memory node. What is done to the segments is
  * in one_sided.c.
  */
+#include "core/base/checked.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/cxl_shm/channel.h"
@@ -17,18 +18,20 @@
 
 #define CREDIT_SLEEP_NS   UINT64_C(1000000)
 #define BYTES_DRAINED_MAX 64
+#define BYE_NS            UINT64_C(500000000)
+#define BYE_POLL_MS       20
 #define SECOND_NS         UINT64_C(1000000000)
 
 static const char died[] = "died: its connection closed";
 
 /* ---- client ---- */
 
-static dmg_status take_segment(dmg_shm_client *client, uint32_t node, void *pointer, uint64_t bytes)
+/* The segment as its channels see it. */
+static dmg_status take_segment(dmg_shm_client *client, uint32_t node, uint64_t bytes)
 {
     dmg_shm_view *view = &client->views[node];
-    dmg_status status = dmg_shm_view_open(&client->coherence, pointer, bytes, view);
+    dmg_status status = dmg_shm_view_open(&client->coherence, client->mappings[node].pointer, bytes, view);
     if (status != DMG_OK) {
-        munmap(pointer, bytes);
         return status;
     }
     client->nodes[node].pointer = dmg_shm_view_pointer(view);
@@ -38,6 +41,39 @@ static dmg_status take_segment(dmg_shm_client *client, uint32_t node, void *poin
         if (!client->pages[node]) {
             return dmg_error(DMG_ERR_MEMORY, "no memory for the page states of a segment of %" PRIu64 " bytes", bytes);
         }
+    }
+    return DMG_OK;
+}
+
+/* Another host's: this one opens the memory by a path of its own, and looks whether it is the same. */
+static dmg_status open_memory(dmg_shm_client *client, uint32_t node, const dmg_shm_welcome *welcome)
+{
+    dmg_shm_mapping *mapping = &client->mappings[node];
+    const char *path = client->paths[node][0] ? client->paths[node] : welcome->sentence;
+    void *pointer;
+    if (welcome->mapped_bytes < welcome->bytes || welcome->mapped_bytes - welcome->bytes < DMG_SHM_IDENTITY_BYTES) {
+        return dmg_error(DMG_ERR_PROTOCOL, "%s sent a welcome that makes no sense", client->addresses[node]);
+    }
+    dmg_status status = dmg_shm_segment_open(path, welcome->mapped_bytes, welcome->alignment, &pointer);
+    if (status != DMG_OK) {
+        return status;
+    }
+    *mapping = (dmg_shm_mapping){.pointer = pointer, .bytes = welcome->mapped_bytes, .is_network = true};
+    uint64_t identity;
+    dmg_counters uncounted = {0};
+    dmg_shm_agent agent;
+    const dmg_shm_view behind = {.memory = mapping->pointer + welcome->bytes, .bytes = DMG_SHM_IDENTITY_BYTES};
+    const dmg_shm_coherence hardware = {.is_software = client->coherence.is_software, .left_out = DMG_SHM_SITE_NONE};
+    dmg_shm_agent_open(&hardware, &uncounted, 0, &agent);
+    if (hardware.is_software) {
+        dmg_shm_read(&agent, &behind, 0, &identity, sizeof identity, DMG_SHM_NODE_READ);
+    } else {
+        memcpy(&identity, behind.memory, sizeof identity);
+    }
+    if (identity != welcome->identity) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "%s is not the memory of %s: name the right one by the transport's parameter path=", path,
+                         client->addresses[node]);
     }
     return DMG_OK;
 }
@@ -57,16 +93,21 @@ static dmg_status map_node(dmg_shm_client *client, uint32_t node)
     if (welcome.node != node) {
         status = dmg_error(DMG_ERR_ARGUMENT, "%s is memory node %u of its pool, and was given as node %u",
                            client->addresses[node], welcome.node, node);
+    } else if (descriptor < 0) {
+        status = open_memory(client, node, &welcome);
     } else {
         void *pointer;
         status = dmg_shm_map(descriptor, welcome.bytes, welcome.alignment, &pointer);
         if (status == DMG_OK) {
-            status = take_segment(client, node, pointer, welcome.bytes);
+            client->mappings[node] = (dmg_shm_mapping){.pointer = pointer, .bytes = welcome.bytes};
         }
     }
-    close(descriptor);
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
     close(connection);
-    return status;
+    return status == DMG_OK ? take_segment(client, node, welcome.bytes)
+                            : dmg_error_prefix(status, "memory node %u", node);
 }
 
 static dmg_status make_client(dmg_client *client, const dmg_client_options *options, dmg_node *nodes,
@@ -79,11 +120,13 @@ static dmg_status make_client(dmg_client *client, const dmg_client_options *opti
     opened->addresses = calloc(options->address_count, sizeof *opened->addresses);
     opened->views = calloc(options->address_count, sizeof *opened->views);
     opened->pages = calloc(options->address_count, sizeof *opened->pages);
+    opened->mappings = calloc(options->address_count, sizeof *opened->mappings);
+    opened->paths = calloc(options->address_count, sizeof *opened->paths);
     opened->client = client;
     opened->nodes = nodes;
     opened->timeout_ns = options->peer_timeout_ns;
     memcpy(opened->token, options->token, sizeof opened->token);
-    if (!opened->addresses || !opened->views || !opened->pages) {
+    if (!opened->addresses || !opened->views || !opened->pages || !opened->mappings || !opened->paths) {
         return dmg_error(DMG_ERR_MEMORY, "opening a pool: out of memory");
     }
     opened->node_count = options->address_count;
@@ -118,6 +161,7 @@ dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *opt
         status = dmg_shm_coherence_parse(parameters, &opened->coherence);
     }
     for (uint32_t node = 0; node < options->address_count && status == DMG_OK; node++) {
+        dmg_shm_path_of(parameters, node, opened->paths[node]);
         snprintf(opened->addresses[node], sizeof opened->addresses[node], "%s", options->addresses[node]);
         status = map_node(opened, node);
     }
@@ -134,15 +178,17 @@ void dmg_shm_client_close(void *implementation)
 {
     dmg_shm_client *client = implementation;
     for (uint32_t node = 0; client && node < client->node_count; node++) {
-        if (client->views[node].memory) {
-            munmap(client->views[node].memory, client->views[node].bytes);
-            dmg_shm_view_close(&client->views[node]);
-            client->nodes[node].pointer = NULL;
+        dmg_shm_view_close(&client->views[node]);
+        client->nodes[node].pointer = NULL;
+        if (client->mappings[node].pointer) {
+            munmap(client->mappings[node].pointer, client->mappings[node].bytes);
         }
         free((void *)client->pages[node]);
     }
     if (client) {
         free((void *)client->pages);
+        free(client->mappings);
+        free(client->paths);
         free(client->views);
         free(client->addresses);
         free(client);
@@ -150,6 +196,24 @@ void dmg_shm_client_close(void *implementation)
 }
 
 /* ---- channel ---- */
+
+/* NULL when there is none where the memory node says. */
+static dmg_shm_control *map_control(const dmg_shm_client *client, uint32_t node, const dmg_shm_welcome *welcome,
+                                    int descriptor)
+{
+    const dmg_shm_mapping *mapping = &client->mappings[node];
+    if (welcome->bytes != sizeof(dmg_shm_control)) {
+        return NULL;
+    }
+    if (mapping->is_network) {
+        bool is_inside = dmg_range_is_inside(welcome->offset, welcome->bytes, mapping->bytes) &&
+                         welcome->offset >= client->nodes[node].segment_bytes &&
+                         welcome->offset % DMG_SHM_CACHE_LINE_BYTES == 0;
+        return is_inside ? (dmg_shm_control *)(void *)(mapping->pointer + welcome->offset) : NULL;
+    }
+    void *mapped = mmap(NULL, sizeof(dmg_shm_control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
 
 static dmg_status connect_peer(dmg_shm_channel *channel, uint32_t node)
 {
@@ -164,17 +228,16 @@ static dmg_status connect_peer(dmg_shm_channel *channel, uint32_t node)
     if (status != DMG_OK) {
         return dmg_error_prefix(status, "memory node %u", node);
     }
-    void *mapped = MAP_FAILED;
-    if (welcome.bytes == sizeof *connected->control) {
-        mapped = mmap(NULL, sizeof *connected->control, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    connected->control = map_control(client, node, &welcome, descriptor);
+    if (descriptor >= 0) {
+        close(descriptor);
     }
-    close(descriptor);
-    if (mapped == MAP_FAILED) {
+    if (!connected->control) {
         return dmg_error(DMG_ERR_PROTOCOL, "memory node %u (%s): its control area cannot be mapped", node,
                          client->addresses[node]);
     }
-    connected->control = mapped;
-    status = dmg_shm_side_open(&client->coherence, mapped, false, &connected->side);
+    connected->is_in_mapping = client->mappings[node].is_network;
+    status = dmg_shm_side_open(&client->coherence, connected->control, false, &connected->side);
     if (status != DMG_OK) {
         return status;
     }
@@ -241,8 +304,27 @@ static void disconnect(dmg_shm_agent *agent, dmg_shm_peer *disconnected)
     }
     if (disconnected->control) {
         dmg_shm_side_close(agent, &disconnected->side);
-        munmap(disconnected->control, sizeof *disconnected->control);
+        if (!disconnected->is_in_mapping) {
+            munmap(disconnected->control, sizeof *disconnected->control);
+        }
         disconnected->control = NULL;
+    }
+}
+
+/*
+ * A TCP connection that is closed with bytes in it that nobody has read is reset, and the memory node loses the "bye":
+ * read until it has closed its side.
+ */
+static void await_end(int socket)
+{
+    uint64_t deadline_ns = dmg_now_ns() + BYE_NS;
+    (void)shutdown(socket, SHUT_WR);
+    while (dmg_now_ns() < deadline_ns) {
+        char bytes[BYTES_DRAINED_MAX];
+        struct pollfd watched = {.fd = socket, .events = POLLIN};
+        if (poll(&watched, 1, BYE_POLL_MS) > 0 && recv(socket, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) {
+            return;
+        }
     }
 }
 
@@ -255,6 +337,9 @@ void dmg_shm_channel_close(void *implementation)
         if (closed->socket >= 0) {
             static const char bye = DMG_SHM_BYTE_BYE;
             (void)!send(closed->socket, &bye, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+            if (closed->is_in_mapping) {
+                await_end(closed->socket);
+            }
         }
         disconnect(&channel->agent, closed);
     }

@@ -1,6 +1,6 @@
 /*
- * A memory node's segment: anonymous shared memory, a named file in /dev/shm or hugetlbfs, or a DAX device; its pages,
- * its NUMA node.
+ * A memory node's segment: anonymous shared memory, a named file in /dev/shm or hugetlbfs, a DAX device or the resource
+ * file of a PCI device; its pages, its NUMA node.
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -109,6 +110,7 @@ static dmg_status create_and_map(dmg_shm_segment *segment, uint64_t bytes, uint6
         return dmg_error(DMG_ERR_LIMIT, "a segment of %" PRIu64 " bytes is too large", bytes);
     }
     segment->alignment = page_bytes;
+    segment->mapped_bytes = segment->bytes;
     dmg_status status = create_anonymous("dmgraph-segment", segment->bytes, huge_flags, &segment->descriptor);
     if (status != DMG_OK) {
         return status;
@@ -155,88 +157,201 @@ static dmg_status device_bytes(const char *path, const struct stat *about, uint6
     return found == 1 ? DMG_OK : dmg_error(DMG_ERR_IO, "%s does not say the size of %s", size_path, path);
 }
 
-static dmg_status open_device(const dmg_segment_options *options, dmg_shm_segment *segment, const struct stat *about)
+/* How much the memory node wants of memory that has a name. */
+typedef struct named_wish {
+    const dmg_segment_options *options;
+    bool may_exist;
+    uint64_t behind_min; /* bytes behind the segment */
+    uint64_t behind_max;
+} named_wish;
+
+/* The sizes that fit into memory of a given size. */
+static dmg_status fit(const named_wish *wish, uint64_t page_bytes, uint64_t available, dmg_shm_segment *segment)
 {
-    uint64_t available;
-    dmg_status status = device_bytes(options->path, about, &available);
-    if (status != DMG_OK) {
-        return status;
+    uint64_t needed;
+    segment->alignment = page_bytes;
+    if (!dmg_checked_round_up(wish->options->bytes, page_bytes, &segment->bytes) ||
+        !dmg_checked_add(segment->bytes, wish->behind_min, &needed) || needed > available) {
+        return dmg_error(DMG_ERR_LIMIT,
+                         "%s has %" PRIu64 " bytes; a segment of %" PRIu64 " and %" PRIu64 " for messages are wanted",
+                         wish->options->path, available, wish->options->bytes, wish->behind_min);
     }
-    segment->alignment = PAGE_2M;
-    if (!dmg_checked_round_up(options->bytes, PAGE_2M, &segment->bytes) || segment->bytes > available) {
-        return dmg_error(DMG_ERR_LIMIT, "the device %s has %" PRIu64 " bytes, and %" PRIu64 " are wanted",
-                         options->path, available, options->bytes);
-    }
-    segment->descriptor = open(options->path, O_RDWR | O_CLOEXEC);
-    if (segment->descriptor < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "opening the device %s", options->path);
-    }
-    status = dmg_shm_map(segment->descriptor, segment->bytes, segment->alignment, &segment->pointer);
+    uint64_t left = available - segment->bytes;
+    segment->mapped_bytes = segment->bytes + (left < wish->behind_max ? left : wish->behind_max);
+    return DMG_OK;
+}
+
+/* Map all of it. What its last user left is zeroed. */
+static dmg_status map_used(dmg_shm_segment *segment)
+{
+    dmg_status status = dmg_shm_map(segment->descriptor, segment->mapped_bytes, segment->alignment, &segment->pointer);
     if (status == DMG_OK) {
-        memset(segment->pointer, 0, segment->bytes); /* it still has what its last user left */
+        memset(segment->pointer, 0, segment->mapped_bytes);
     }
     return status;
 }
 
-static dmg_status size_file(const dmg_segment_options *options, dmg_shm_segment *segment)
+static dmg_status open_device(const named_wish *wish, dmg_shm_segment *segment, const struct stat *about)
 {
-    struct statfs system;
-    if (fstatfs(segment->descriptor, &system) != 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "asking about the file system of %s", options->path);
+    uint64_t available;
+    const char *path = wish->options->path;
+    dmg_status status = device_bytes(path, about, &available);
+    if (status == DMG_OK) {
+        status = fit(wish, PAGE_2M, available, segment);
     }
-    uint64_t page_bytes = PAGE_2M;
-    if (system.f_type == HUGETLBFS_MAGIC) {
-        page_bytes = (uint64_t)system.f_bsize > PAGE_2M ? (uint64_t)system.f_bsize : PAGE_2M;
-    } else if (system.f_type != TMPFS_MAGIC) {
-        return dmg_error(DMG_ERR_ARGUMENT, "%s is not in memory; use a file in /dev/shm or hugetlbfs, or a DAX device",
-                         options->path);
-    } else if (options->page_size != DMG_PAGE_DEFAULT) {
-        dmg_log(DMG_LOG_WARNING, "no_hugepages",
-                "wanted=%s used=default why=\"%s is not in hugetlbfs\" remedy=\"name a file in a hugetlbfs mount\"",
-                options->page_size == DMG_PAGE_2M ? "2M" : "1G", options->path);
+    if (status != DMG_OK) {
+        return status;
     }
-    segment->alignment = page_bytes;
-    if (!dmg_checked_round_up(options->bytes, page_bytes, &segment->bytes)) {
-        return dmg_error(DMG_ERR_LIMIT, "a segment of %" PRIu64 " bytes is too large", options->bytes);
+    segment->descriptor = open(path, O_RDWR | O_CLOEXEC);
+    if (segment->descriptor < 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "opening the device %s", path);
     }
-    if (ftruncate(segment->descriptor, (off_t)segment->bytes) != 0) {
-        return dmg_error_errno(DMG_ERR_MEMORY, errno, "giving %s a size of %" PRIu64 " bytes", options->path,
-                               segment->bytes);
+    return map_used(segment);
+}
+
+/* The file system says what pages the memory has. */
+static dmg_status find_page_bytes(const char *path, int descriptor, struct statfs *system, uint64_t *page_bytes)
+{
+    if (fstatfs(descriptor, system) != 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "asking about the file system of %s", path);
     }
-    uint64_t free_bytes = (uint64_t)system.f_bavail * (uint64_t)system.f_bsize;
-    if (segment->bytes > free_bytes) {
-        /* The file would be sparse, and its first write to a missing page would end the process. */
-        return dmg_error(DMG_ERR_MEMORY, "%s: its file system has %" PRIu64 " bytes free, and %" PRIu64 " are wanted",
-                         options->path, free_bytes, segment->bytes);
+    *page_bytes = PAGE_2M;
+    if (system->f_type == HUGETLBFS_MAGIC) {
+        *page_bytes = (uint64_t)system->f_bsize > PAGE_2M ? (uint64_t)system->f_bsize : PAGE_2M;
+    } else if (system->f_type != TMPFS_MAGIC && system->f_type != SYSFS_MAGIC) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "%s is not in memory; use a file in /dev/shm or hugetlbfs, a DAX device, or the resource file "
+                         "of a PCI device",
+                         path);
     }
     return DMG_OK;
 }
 
-static dmg_status open_named(const dmg_segment_options *options, dmg_shm_segment *segment)
+/* A file would be sparse, and its first write to a missing page would end the process. */
+static dmg_status check_room(const char *path, const struct statfs *system, uint64_t wanted_bytes)
 {
-    struct stat about;
-    if (stat(options->path, &about) == 0 && S_ISCHR(about.st_mode)) {
-        return open_device(options, segment, &about);
+    uint64_t free_bytes = (uint64_t)system->f_bavail * (uint64_t)system->f_bsize;
+    if (system->f_type != SYSFS_MAGIC && wanted_bytes > free_bytes) {
+        return dmg_error(DMG_ERR_MEMORY, "%s: its file system has %" PRIu64 " bytes free, and %" PRIu64 " are wanted",
+                         path, free_bytes, wanted_bytes);
     }
-    segment->descriptor = open(options->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SEGMENT_MODE);
+    return DMG_OK;
+}
+
+/* A file that is there: of another program (a virtual machine's shared memory), or the resource of a PCI device. */
+static dmg_status open_existing(const named_wish *wish, dmg_shm_segment *segment)
+{
+    const char *path = wish->options->path;
+    struct statfs system;
+    struct stat about;
+    uint64_t page_bytes;
+    segment->descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (segment->descriptor < 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "opening %s", path);
+    }
+    if (flock(segment->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        return dmg_error(DMG_ERR_EXISTS, "%s: another memory node uses it", path);
+    }
+    if (fstat(segment->descriptor, &about) != 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "asking for the size of %s", path);
+    }
+    dmg_status status = find_page_bytes(path, segment->descriptor, &system, &page_bytes);
+    if (status == DMG_OK) {
+        status = fit(wish, page_bytes, (uint64_t)about.st_size, segment);
+    }
+    if (status == DMG_OK) {
+        uint64_t there = (uint64_t)about.st_blocks * 512;
+        status = check_room(path, &system, segment->mapped_bytes > there ? segment->mapped_bytes - there : 0);
+    }
+    return status == DMG_OK ? map_used(segment) : status;
+}
+
+static dmg_status create_file(const named_wish *wish, dmg_shm_segment *segment)
+{
+    const dmg_segment_options *options = wish->options;
+    struct statfs system;
+    uint64_t page_bytes;
+    dmg_status status = find_page_bytes(options->path, segment->descriptor, &system, &page_bytes);
+    if (status == DMG_OK && system.f_type == TMPFS_MAGIC && options->page_size != DMG_PAGE_DEFAULT) {
+        dmg_log(DMG_LOG_WARNING, "no_hugepages",
+                "wanted=%s used=default why=\"%s is not in hugetlbfs\" remedy=\"name a file in a hugetlbfs mount\"",
+                options->page_size == DMG_PAGE_2M ? "2M" : "1G", options->path);
+    }
+    if (status == DMG_OK) {
+        status = fit(wish, page_bytes, INT64_MAX - page_bytes, segment);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    if (segment->mapped_bytes % page_bytes != 0) {
+        segment->mapped_bytes += page_bytes - segment->mapped_bytes % page_bytes;
+    }
+    if (ftruncate(segment->descriptor, (off_t)segment->mapped_bytes) != 0) {
+        return dmg_error_errno(DMG_ERR_MEMORY, errno, "giving %s a size of %" PRIu64 " bytes", options->path,
+                               segment->mapped_bytes);
+    }
+    return check_room(options->path, &system, segment->mapped_bytes);
+}
+
+static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
+{
+    const char *path = wish->options->path;
+    struct stat about;
+    bool is_there = stat(path, &about) == 0;
+    if (is_there && S_ISCHR(about.st_mode)) {
+        return open_device(wish, segment, &about);
+    }
+    if (is_there && wish->may_exist) {
+        return open_existing(wish, segment);
+    }
+    segment->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SEGMENT_MODE);
     if (segment->descriptor < 0) {
         int failed = errno;
         return failed == EEXIST ? dmg_error(DMG_ERR_EXISTS,
                                             "the file %s exists already; another memory node uses it, or one that was "
                                             "killed left it: then remove it",
-                                            options->path)
-                                : dmg_error_errno(DMG_ERR_IO, failed, "creating %s", options->path);
+                                            path)
+                                : dmg_error_errno(DMG_ERR_IO, failed, "creating %s", path);
     }
-    segment->created_path = strdup(options->path);
+    segment->created_path = strdup(path);
     if (!segment->created_path) {
-        unlink(options->path);
-        return dmg_error(DMG_ERR_MEMORY, "creating %s: out of memory", options->path);
+        unlink(path);
+        return dmg_error(DMG_ERR_MEMORY, "creating %s: out of memory", path);
     }
-    dmg_status status = size_file(options, segment);
+    if (wish->may_exist) {
+        (void)flock(segment->descriptor, LOCK_EX | LOCK_NB);
+    }
+    dmg_status status = create_file(wish, segment);
     if (status != DMG_OK) {
         return status;
     }
-    return dmg_shm_map(segment->descriptor, segment->bytes, segment->alignment, &segment->pointer);
+    return dmg_shm_map(segment->descriptor, segment->mapped_bytes, segment->alignment, &segment->pointer);
+}
+
+dmg_status dmg_shm_segment_open(const char *path, uint64_t bytes, uint64_t alignment, void **pointer)
+{
+    struct stat about;
+    int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &about) != 0) {
+        int failed = errno;
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
+        return dmg_error_errno(DMG_ERR_IO, failed, "opening the pool's memory at %s", path);
+    }
+    uint64_t available = (uint64_t)about.st_size;
+    dmg_status status = S_ISCHR(about.st_mode) ? device_bytes(path, &about, &available) : DMG_OK;
+    if (status == DMG_OK && available < bytes) {
+        status = dmg_error(
+            DMG_ERR_ARGUMENT,
+            "%s has %" PRIu64 " bytes, and the memory node's memory %" PRIu64 ": name the right memory by path=", path,
+            available, bytes);
+    }
+    if (status == DMG_OK) {
+        status = dmg_shm_map(descriptor, bytes, alignment, pointer);
+    }
+    close(descriptor);
+    return status;
 }
 
 /* ---- placement ---- */
@@ -276,10 +391,12 @@ static dmg_status prefault(const dmg_shm_segment *segment)
     return DMG_OK;
 }
 
-dmg_status dmg_shm_segment_create(const dmg_segment_options *options, dmg_shm_segment *segment)
+dmg_status dmg_shm_segment_create(const dmg_segment_options *options, bool may_exist, uint64_t behind_min,
+                                  uint64_t behind_max, dmg_shm_segment *segment)
 {
+    const named_wish wish = {options, may_exist, behind_min, behind_max};
     *segment = (dmg_shm_segment){.descriptor = -1};
-    dmg_status status = options->path ? open_named(options, segment) : open_anonymous(options, segment);
+    dmg_status status = options->path ? open_named(&wish, segment) : open_anonymous(options, segment);
     if (status == DMG_OK && options->numa_node >= 0) {
         const char *refusal = bind_to_node(segment, options->numa_node);
         if (refusal) {
@@ -300,7 +417,7 @@ dmg_status dmg_shm_segment_create(const dmg_segment_options *options, dmg_shm_se
 void dmg_shm_segment_destroy(dmg_shm_segment *segment)
 {
     if (segment->pointer) {
-        munmap(segment->pointer, segment->bytes);
+        munmap(segment->pointer, segment->mapped_bytes);
     }
     if (segment->descriptor >= 0) {
         close(segment->descriptor);

@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define CHANNELS_MAX           4096
@@ -56,6 +57,7 @@ typedef struct server_channel {
     uint64_t client;
     uint64_t accepted_ns;
     dmg_shm_control *control;
+    uint32_t area; /* over TCP: the control area behind the segment, from 1 on; 0: none */
     dmg_shm_side side;
     uint64_t busy_slots; /* taken and not answered */
     uint32_t slot_uses[DMG_SHM_SLOTS];
@@ -73,10 +75,15 @@ typedef struct shm_server {
     dmg_shm_coherence coherence;
     dmg_shm_agent agent;
     dmg_shm_segment segment;
-    dmg_shm_view view;       /* of the segment */
+    dmg_shm_view view;   /* of the segment */
+    bool is_network;     /* clients connect by TCP */
+    uint64_t identity;   /* of the memory, when they do */
+    uint32_t area_count; /* control areas behind the segment */
+    bool area_is_used[DMG_SHM_AREAS_MAX];
     acquired_span *acquired; /* to be fetched when the acquisition ends */
     uint32_t acquired_count;
     uint32_t acquired_capacity;
+    char path[96]; /* of the segment, from the transport string; empty: none */
     char address[DMG_ADDRESS_STRING_BYTES];
     char *unlink_path; /* a path socket, removed at the end */
     int listener;
@@ -114,7 +121,11 @@ static void close_channel(shm_server *server, server_channel *channel, dmg_statu
     close(channel->socket);
     if (channel->control) {
         dmg_shm_side_close(&server->agent, &channel->side);
-        munmap(channel->control, sizeof *channel->control);
+        if (channel->area > 0) {
+            server->area_is_used[channel->area - 1] = false;
+        } else {
+            munmap(channel->control, sizeof *channel->control);
+        }
     }
     *channel = (server_channel){.state = CHANNEL_FREE, .socket = -1, .generation = channel->generation + 1};
     if (was_open) {
@@ -123,7 +134,7 @@ static void close_channel(shm_server *server, server_channel *channel, dmg_statu
 }
 
 /* A free place, or NULL. May move the array. */
-static server_channel *find_place(shm_server *server)
+static server_channel *find_free(shm_server *server)
 {
     for (uint32_t i = 0; i < server->channel_count; i++) {
         if (server->channels[i].state == CHANNEL_FREE) {
@@ -169,7 +180,7 @@ static void accept_connections(shm_server *server)
             }
             return;
         }
-        server_channel *channel = dmg_shm_peer_is_ours(socket) ? find_place(server) : NULL;
+        server_channel *channel = dmg_shm_peer_is_ours(socket) ? find_free(server) : NULL;
         if (!channel ||
             !watch(server, EPOLL_CTL_ADD, socket, EPOLLIN | EPOLLRDHUP, (uint64_t)(channel - server->channels))) {
             close(socket);
@@ -191,23 +202,71 @@ static void refuse(const server_channel *channel, dmg_shm_welcome *welcome, dmg_
     (void)dmg_shm_send_welcome(channel->socket, welcome, -1);
 }
 
+static char *behind_segment(const shm_server *server)
+{
+    return (char *)server->segment.pointer + server->segment.bytes;
+}
+
+/* What is written outside the line cache, before others know of it. */
+static void publish_raw(shm_server *server, void *start, uint64_t bytes)
+{
+    const dmg_shm_view view = {.memory = start, .bytes = bytes};
+    if (server->coherence.is_software) {
+        dmg_shm_write_back(&server->agent, &view, 0, bytes, DMG_SHM_NODE_WRITE);
+        dmg_shm_store_fence(&server->agent, DMG_SHM_PAYLOAD_WRITE);
+    }
+}
+
+/* A control area behind the segment: zeroed, since its last channel left something there. */
+static bool take_area(shm_server *server, server_channel *channel, dmg_shm_welcome *welcome)
+{
+    for (uint32_t area = 0; area < server->area_count; area++) {
+        if (!server->area_is_used[area]) {
+            server->area_is_used[area] = true;
+            channel->area = area + 1;
+            uint64_t behind = DMG_SHM_IDENTITY_BYTES + area * DMG_SHM_AREA_BYTES;
+            channel->control = (dmg_shm_control *)(void *)(behind_segment(server) + behind);
+            welcome->offset = server->segment.bytes + behind;
+            memset((void *)channel->control, 0, offsetof(dmg_shm_control, payloads));
+            publish_raw(server, channel->control, offsetof(dmg_shm_control, payloads));
+            return true;
+        }
+    }
+    return false;
+}
+
 /* True when the channel is open. */
 static bool open_channel(shm_server *server, server_channel *channel, dmg_shm_welcome *welcome)
 {
-    int descriptor;
-    if (dmg_shm_create_control(&descriptor, &channel->control) != DMG_OK ||
-        dmg_shm_side_open(&server->coherence, channel->control, true, &channel->side) != DMG_OK) {
+    int descriptor = -1;
+    bool has_area = server->is_network ? take_area(server, channel, welcome)
+                                       : dmg_shm_create_control(&descriptor, &channel->control) == DMG_OK;
+    if (!has_area || dmg_shm_side_open(&server->coherence, channel->control, true, &channel->side) != DMG_OK) {
         if (descriptor >= 0) {
             close(descriptor);
         }
-        refuse(channel, welcome, DMG_ERR_MEMORY, "the memory node cannot create one more control area");
+        refuse(channel, welcome, DMG_ERR_MEMORY,
+               server->is_network ? "there is no room behind the segment for one more channel"
+                                  : "the memory node cannot create one more control area");
         return false;
     }
     welcome->bytes = sizeof *channel->control;
     welcome->alignment = DMG_SHM_CACHE_LINE_BYTES;
     bool is_sent = dmg_shm_send_welcome(channel->socket, welcome, descriptor);
-    close(descriptor);
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
     return is_sent;
+}
+
+static void offer_segment(const shm_server *server, const server_channel *channel, dmg_shm_welcome *welcome)
+{
+    welcome->bytes = server->segment.bytes;
+    welcome->alignment = server->segment.alignment;
+    welcome->mapped_bytes = server->segment.mapped_bytes;
+    welcome->identity = server->identity;
+    snprintf(welcome->sentence, sizeof welcome->sentence, "%s", server->is_network ? server->path : "");
+    (void)dmg_shm_send_welcome(channel->socket, welcome, server->is_network ? -1 : server->segment.descriptor);
 }
 
 /* True when it is a channel, and open; false when this connection has done what it was for. */
@@ -222,9 +281,7 @@ static bool take_hello(shm_server *server, server_channel *channel, const dmg_sh
         return false;
     }
     if (hello->want == DMG_SHM_SEGMENT) {
-        welcome.bytes = server->segment.bytes;
-        welcome.alignment = server->segment.alignment;
-        (void)dmg_shm_send_welcome(channel->socket, &welcome, server->segment.descriptor);
+        offer_segment(server, channel, &welcome);
         return false;
     }
     if (hello->want != DMG_SHM_CHANNEL || hello->client == 0) {
@@ -238,6 +295,12 @@ static uint32_t greet(shm_server *server, server_channel *channel)
 {
     /* One byte more, so that a longer packet is seen to be longer. */
     char packet[sizeof(dmg_shm_hello) + 1];
+    if (server->is_network) {
+        ssize_t there = recv(channel->socket, packet, sizeof(dmg_shm_hello), MSG_PEEK | MSG_DONTWAIT);
+        if (there > 0 && there < (ssize_t)sizeof(dmg_shm_hello)) {
+            return 0; /* the rest comes, or the greeting takes too long */
+        }
+    }
     ssize_t received = recv(channel->socket, packet, sizeof packet, MSG_DONTWAIT);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
         return 0;
@@ -264,7 +327,8 @@ static uint32_t read_socket(shm_server *server, server_channel *channel)
 {
     for (int i = 0; i < BYTES_DRAINED_MAX; i++) {
         char byte[2];
-        ssize_t received = recv(channel->socket, byte, sizeof byte, MSG_DONTWAIT);
+        /* Over TCP bytes come together; as packets they are apart, and a longer one is none of ours. */
+        ssize_t received = recv(channel->socket, byte, server->is_network ? 1 : sizeof byte, MSG_DONTWAIT);
         if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
             return 0;
         }
@@ -604,9 +668,62 @@ static dmg_status listen_and_watch(shm_server *server, const char *bind_to)
     return DMG_OK;
 }
 
+/* Where to listen: HOST (with the parameter port) is TCP, and so is a port alone. */
+static dmg_status find_place(const dmg_transport_parameters *parameters, const char *bind_to, shm_server *server,
+                             char place[DMG_ADDRESS_STRING_BYTES])
+{
+    const char *port = dmg_transport_parameter_get(parameters, "port", NULL);
+    bool is_name = bind_to && (bind_to[0] == '@' || bind_to[0] == '/');
+    server->is_network = !is_name && (bind_to || port);
+    if (!server->is_network) {
+        snprintf(place, DMG_ADDRESS_STRING_BYTES, "%s", bind_to ? bind_to : "");
+        return DMG_OK;
+    }
+    snprintf(place, DMG_ADDRESS_STRING_BYTES, "%s:%s", bind_to ? bind_to : "127.0.0.1", port ? port : "0");
+    if (!server->path[0]) {
+        return dmg_error(
+            DMG_ERR_ARGUMENT,
+            "listening at %s: other hosts reach a segment only through memory that they map as well; name it "
+            "by the transport's parameter path=",
+            place);
+    }
+    return DMG_OK;
+}
+
+/* The memory is what its clients will find under their own paths: it has a number that they look for. */
+static dmg_status sign_memory(shm_server *server)
+{
+    uint64_t behind = server->segment.mapped_bytes - server->segment.bytes - DMG_SHM_IDENTITY_BYTES;
+    uint64_t areas = behind / DMG_SHM_AREA_BYTES;
+    server->area_count = (uint32_t)(areas < DMG_SHM_AREAS_MAX ? areas : DMG_SHM_AREAS_MAX);
+    if (getrandom(&server->identity, sizeof server->identity, 0) != sizeof server->identity) {
+        return dmg_error(DMG_ERR_IO, "the system gives no random numbers");
+    }
+    memcpy(behind_segment(server), &server->identity, sizeof server->identity);
+    return DMG_OK;
+}
+
+static dmg_status make_segment(shm_server *server, const dmg_segment_options *wanted)
+{
+    dmg_segment_options options = *wanted;
+    bool has_path = server->path[0] != '\0';
+    uint64_t behind_min = server->is_network ? DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MIN * DMG_SHM_AREA_BYTES : 0;
+    uint64_t behind_max = server->is_network ? DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MAX * DMG_SHM_AREA_BYTES : 0;
+    options.path = has_path ? server->path : wanted->path;
+    dmg_status status = dmg_shm_segment_create(&options, has_path, behind_min, behind_max, &server->segment);
+    if (status == DMG_OK && server->is_network) {
+        status = sign_memory(server);
+    }
+    if (status == DMG_OK && has_path) {
+        publish_raw(server, server->segment.pointer, server->segment.mapped_bytes);
+    }
+    return status;
+}
+
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation)
 {
+    char place[DMG_ADDRESS_STRING_BYTES];
     shm_server *created = calloc(1, sizeof *created);
     if (!created) {
         return dmg_error(DMG_ERR_MEMORY, "out of memory");
@@ -615,18 +732,22 @@ dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *o
     created->node = options->node;
     memcpy(created->token, options->token, sizeof created->token);
     created->segment.descriptor = created->listener = created->epoll = created->wake = -1;
+    dmg_shm_path_of(parameters, options->node, created->path);
     dmg_status status = dmg_shm_coherence_parse(parameters, &created->coherence);
-    if (status == DMG_OK) {
-        status = dmg_shm_segment_create(&options->segment, &created->segment);
-    }
     if (status == DMG_OK) {
         dmg_shm_agent_open(&created->coherence, dmg_server_mutable_counters(server), AGENT_OF_NODE + options->node,
                            &created->agent);
+        status = find_place(parameters, options->bind, created, place);
+    }
+    if (status == DMG_OK) {
+        status = make_segment(created, &options->segment);
+    }
+    if (status == DMG_OK) {
         status =
             dmg_shm_view_open(&created->coherence, created->segment.pointer, created->segment.bytes, &created->view);
     }
     if (status == DMG_OK) {
-        status = listen_and_watch(created, options->bind);
+        status = listen_and_watch(created, place[0] ? place : NULL);
     }
     if (status != DMG_OK) {
         dmg_shm_server_destroy(created);

@@ -9,6 +9,10 @@
  * channel: its end tells either side at once that the other died, at whatever instruction, and it carries the bytes
  * that wake a sleeper.
  *
+ * Hosts that share nothing but the pool's memory connect by TCP instead, and each opens that memory itself, by its own
+ * path (a DAX device, the resource file of a PCI device). Nothing can be handed over then, so control areas lie behind
+ * the segment, in the same memory.
+ *
  * Messages: a call takes a *slot* of the control area, has its request in it, and gets its answer in it; messages are
  * published in two queues, one in either direction. There are as many entries as slots, so neither can be full, and the
  * server never waits for a client. A sender that dies before it published has sent nothing; all other state is private.
@@ -19,6 +23,7 @@
 #include "transport/backend.h"
 #include "transport/cxl_shm/coherence.h"
 
+#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -154,7 +159,7 @@ typedef struct dmg_shm_atomic {
 
 /* ---- greeting: one packet each way ---- */
 
-#define DMG_SHM_MAGIC   UINT64_C(0x31306d6873676d64) /* "dmgshm01" */
+#define DMG_SHM_MAGIC   UINT64_C(0x32306d6873676d64) /* "dmgshm02" */
 #define DMG_SHM_SEGMENT 1u                           /* "give me the segment" */
 #define DMG_SHM_CHANNEL 2u                           /* "open a channel" */
 
@@ -166,30 +171,56 @@ typedef struct dmg_shm_hello {
     uint8_t token[DMG_TOKEN_BYTES];
 } dmg_shm_hello;
 
-/** Comes with one file descriptor when the status is DMG_OK: the segment, or the control area. */
+/** Over a Unix socket it comes with one file descriptor when the status is DMG_OK: the segment, or the control area. */
 typedef struct dmg_shm_welcome {
     uint64_t magic;
-    uint64_t bytes;     /**< of the segment or the control area */
-    uint64_t alignment; /**< that its mapping needs */
+    uint64_t bytes;        /**< of the segment or the control area */
+    uint64_t alignment;    /**< that its mapping needs */
+    uint64_t mapped_bytes; /**< over TCP: of the segment and what lies behind it */
+    uint64_t offset;       /**< over TCP: of the control area in that memory */
+    uint64_t identity;     /**< over TCP: what stands in the first word behind the segment */
     uint32_t status;
     uint32_t node;
-    char sentence[96]; /**< why not */
+    char sentence[96]; /**< why not; over TCP otherwise the memory node's own path to the memory */
 } dmg_shm_welcome;
+
+/** What lies behind a segment that several hosts open: a page with the identity, then control areas. */
+#define DMG_SHM_IDENTITY_BYTES UINT64_C(4096)
+#define DMG_SHM_AREA_BYTES     ((sizeof(dmg_shm_control) + UINT64_C(4095)) / 4096 * 4096)
+/** Channels of such a memory node, if there is room behind the segment, and at least. */
+#define DMG_SHM_AREAS_MAX 128
+#define DMG_SHM_AREAS_MIN 8
 
 /* ---- socket.c ---- */
 
-/** "cxl_shm:@NAME" or "cxl_shm:/PATH" (or without the backend's name, as in `bind`) to a socket address. */
-dmg_status dmg_shm_parse_address(const char *text, struct sockaddr_un *address, socklen_t *bytes);
-/** Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. `printed` gets the address
- * string. */
+/** Where a socket is. */
+typedef struct dmg_shm_place {
+    union {
+        struct sockaddr any;
+        struct sockaddr_un local;
+        struct sockaddr_in network;
+    } address;
+    socklen_t bytes;
+    bool is_network; /**< TCP */
+} dmg_shm_place;
+
+/** "cxl_shm:@NAME", "cxl_shm:/PATH" or "cxl_shm:HOST:PORT" (or without the backend's name, as in `bind`). */
+dmg_status dmg_shm_parse_address(const char *text, dmg_shm_place *place);
+/**
+ * Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. HOST:PORT: by TCP, port 0 for a
+ * free one. `printed` gets the address string.
+ */
 dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES]);
-/** Whether the process at the other end belongs to this user (or to root). */
+/** Whether the process at the other end of a Unix socket belongs to this user (or to root). Over TCP the token has to
+ * do. */
 bool dmg_shm_peer_is_ours(int socket);
+/** The path of memory node `node` in a parameter "path=A+B+...", "" when there is none. */
+void dmg_shm_path_of(const dmg_transport_parameters *parameters, uint32_t node, char path[96]);
 /** Send a welcome and, unless it is -1, a descriptor. Does not block. */
 bool dmg_shm_send_welcome(int socket, const dmg_shm_welcome *welcome, int descriptor);
 /**
- * Connect, say hello and wait for the welcome and its descriptor. DMG_ERR_PEER when nobody answers in time;
- * DMG_ERR_PROTOCOL when who answers is not a memory node of ours or refuses us.
+ * Connect, say hello and wait for the welcome and its descriptor, which is -1 over TCP. DMG_ERR_PEER when nobody
+ * answers in time; DMG_ERR_PROTOCOL when who answers is not a memory node of ours or refuses us.
  */
 dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64_t timeout_ns, dmg_shm_welcome *welcome,
                          int *socket, int *descriptor);
@@ -201,10 +232,18 @@ typedef struct dmg_shm_segment {
     void *pointer;
     uint64_t bytes;
     uint64_t alignment;
-    char *created_path; /**< the file that we made and will unlink, or NULL */
+    uint64_t mapped_bytes; /**< with what lies behind the segment */
+    char *created_path;    /**< the file that we made and will unlink, or NULL */
 } dmg_shm_segment;
 
-dmg_status dmg_shm_segment_create(const dmg_segment_options *options, dmg_shm_segment *segment);
+/**
+ * `behind_min` and `behind_max` bytes are wanted behind the segment: 0, or with a path only. With `may_exist` the file
+ * at the path is used when it is there, with the size that it has; it is locked against another memory node.
+ */
+dmg_status dmg_shm_segment_create(const dmg_segment_options *options, bool may_exist, uint64_t behind_min,
+                                  uint64_t behind_max, dmg_shm_segment *segment);
+/** Open the memory that a memory node has at `path` on this host, and map it. */
+dmg_status dmg_shm_segment_open(const char *path, uint64_t bytes, uint64_t alignment, void **pointer);
 void dmg_shm_segment_destroy(dmg_shm_segment *segment);
 /** Map shared memory at a multiple of `alignment` (a power of two), advised for huge pages. */
 dmg_status dmg_shm_map(int descriptor, uint64_t bytes, uint64_t alignment, void **pointer);

@@ -1,7 +1,8 @@
 /*
- * The Unix socket between a client and a memory node: names, descriptors, the greeting.
+ * The socket between a client and a memory node: names, descriptors, the greeting.
  *
- * Packets (SOCK_SEQPACKET) keep their bounds, so that there is no half of a greeting. The default name is abstract: it
+ * On one host it is a Unix socket of packets (SOCK_SEQPACKET), which keep their bounds, so that there is no half of a
+ * greeting; between hosts it is TCP, and greetings have a fixed size. The default name is abstract: it
  * is not in the file system, and is gone with the process, whatever ends it. Only the same user and root pass; the
  * token does the rest.
  */
@@ -11,6 +12,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,31 +23,91 @@
 #include <unistd.h>
 
 #define BACKLOG            256
+#define HOST_BYTES         200
 #define CONNECT_RETRY_NS   UINT64_C(2000000)
 #define MILLISECOND_NS     UINT64_C(1000000)
 #define NAME_RANDOM_WORDS  2
 #define SOCKET_MODE        0600
 #define ABSTRACT_NAME_MARK '@'
 
-dmg_status dmg_shm_parse_address(const char *text, struct sockaddr_un *address, socklen_t *bytes)
+static dmg_status parse_local(const char *name, dmg_shm_place *place)
 {
-    static const char prefix[] = DMG_SHM_BACKEND_NAME ":";
-    const char *name = strncmp(text, prefix, sizeof prefix - 1) == 0 ? text + sizeof prefix - 1 : text;
+    struct sockaddr_un *address = &place->address.local;
     size_t length = strlen(name);
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    if ((name[0] != ABSTRACT_NAME_MARK && name[0] != '/') || length < 2 || length >= sizeof address->sun_path) {
+    if (length < 2 || length >= sizeof address->sun_path) {
         return dmg_error(DMG_ERR_ARGUMENT,
-                         "'%s' is not an address of " DMG_SHM_BACKEND_NAME
-                         ": expected @NAME or /PATH of 2 to %zu bytes",
-                         text, sizeof address->sun_path - 1);
+                         "'%s' is not an address of " DMG_SHM_BACKEND_NAME ": a name has 2 to %zu bytes", name,
+                         sizeof address->sun_path - 1);
     }
+    address->sun_family = AF_UNIX;
     memcpy(address->sun_path, name, length);
     if (name[0] == ABSTRACT_NAME_MARK) {
         address->sun_path[0] = '\0';
     }
-    *bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] == '/'));
+    place->bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] == '/'));
     return DMG_OK;
+}
+
+static dmg_status parse_network(const char *name, dmg_shm_place *place)
+{
+    const char *colon = strrchr(name, ':');
+    char host[HOST_BYTES];
+    if (!colon || colon == name || (size_t)(colon - name) >= sizeof host || memchr(name, ':', (size_t)(colon - name)) ||
+        colon[1] == '\0') {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "'%s' is not an address of " DMG_SHM_BACKEND_NAME ": expected @NAME, /PATH or HOST:PORT",
+                         name);
+    }
+    snprintf(host, sizeof host, "%.*s", (int)(colon - name), name);
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found;
+    int failed = getaddrinfo(host, colon + 1, &hints, &found);
+    if (failed) {
+        return dmg_error(DMG_ERR_ARGUMENT, "the address '%s': %s", name, gai_strerror(failed));
+    }
+    memcpy(&place->address.network, found->ai_addr, sizeof place->address.network);
+    place->bytes = sizeof place->address.network;
+    place->is_network = true;
+    freeaddrinfo(found);
+    return DMG_OK;
+}
+
+dmg_status dmg_shm_parse_address(const char *text, dmg_shm_place *place)
+{
+    static const char prefix[] = DMG_SHM_BACKEND_NAME ":";
+    const char *name = strncmp(text, prefix, sizeof prefix - 1) == 0 ? text + sizeof prefix - 1 : text;
+    memset(place, 0, sizeof *place);
+    return name[0] == ABSTRACT_NAME_MARK || name[0] == '/' ? parse_local(name, place) : parse_network(name, place);
+}
+
+static dmg_status create_socket(const dmg_shm_place *place, int *created)
+{
+    int kind = place->is_network ? SOCK_STREAM : SOCK_SEQPACKET;
+    *created = socket(place->address.any.sa_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*created < 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "creating a socket");
+    }
+    if (place->is_network) {
+        int one = 1; /* bytes that wake a sleeper are not to be collected */
+        (void)setsockopt(*created, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    }
+    return DMG_OK;
+}
+
+/* The address string of a listening socket; the port may have been the kernel's choice. */
+static void print_address(int listener, const char *bind_to, const dmg_shm_place *place,
+                          char printed[DMG_ADDRESS_STRING_BYTES])
+{
+    struct sockaddr_in bound;
+    socklen_t bytes = sizeof bound;
+    if (place->is_network && getsockname(listener, (struct sockaddr *)&bound, &bytes) == 0) {
+        snprintf(printed, DMG_ADDRESS_STRING_BYTES, DMG_SHM_BACKEND_NAME ":%.*s:%u",
+                 (int)(strrchr(bind_to, ':') - bind_to), bind_to, (unsigned int)ntohs(bound.sin_port));
+        return;
+    }
+    const char *path = place->address.local.sun_path;
+    snprintf(printed, DMG_ADDRESS_STRING_BYTES, DMG_SHM_BACKEND_NAME ":%c%s", path[0] ? '/' : ABSTRACT_NAME_MARK,
+             path + 1);
 }
 
 dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES])
@@ -59,19 +122,18 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
                  words[1]);
         bind_to = fresh;
     }
-    struct sockaddr_un address;
-    socklen_t bytes;
-    dmg_status status = dmg_shm_parse_address(bind_to, &address, &bytes);
+    dmg_shm_place place;
+    int created;
+    dmg_status status = dmg_shm_parse_address(bind_to, &place);
+    if (status == DMG_OK) {
+        status = create_socket(&place, &created);
+    }
     if (status != DMG_OK) {
         return status;
     }
-    int created = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (created < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "creating a Unix socket");
-    }
     /* Before the name exists, so that it is never open to others. */
-    if (fchmod(created, SOCKET_MODE) != 0 || bind(created, (struct sockaddr *)&address, bytes) != 0 ||
-        listen(created, BACKLOG) != 0) {
+    if ((!place.is_network && fchmod(created, SOCKET_MODE) != 0) ||
+        bind(created, &place.address.any, place.bytes) != 0 || listen(created, BACKLOG) != 0) {
         int failed = errno;
         close(created);
         if (failed == EADDRINUSE) {
@@ -82,14 +144,28 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
         }
         return dmg_error_errno(DMG_ERR_IO, failed, "listening on %s", bind_to);
     }
-    snprintf(printed, DMG_ADDRESS_STRING_BYTES, DMG_SHM_BACKEND_NAME ":%c%s",
-             address.sun_path[0] ? '/' : ABSTRACT_NAME_MARK, address.sun_path + 1);
+    print_address(created, bind_to, &place, printed);
     *listener = created;
     return DMG_OK;
 }
 
+void dmg_shm_path_of(const dmg_transport_parameters *parameters, uint32_t node, char path[96])
+{
+    const char *list = dmg_transport_parameter_get(parameters, "path", "");
+    for (uint32_t i = 0; i < node && *list; i++) {
+        list += strcspn(list, "+");
+        list += *list == '+';
+    }
+    snprintf(path, 96, "%.*s", (int)strcspn(list, "+"), list);
+}
+
 bool dmg_shm_peer_is_ours(int socket)
 {
+    int domain;
+    socklen_t domain_bytes = sizeof domain;
+    if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 && domain == AF_INET) {
+        return true;
+    }
     struct ucred peer;
     socklen_t bytes = sizeof peer;
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && (peer.uid == geteuid() || peer.uid == 0);
@@ -136,22 +212,18 @@ static bool receive_welcome(int socket, dmg_shm_welcome *welcome, int *descripto
 }
 
 /* A stopped memory node's backlog may be full: try until the deadline. */
-static dmg_status connect_until(const char *name, uint64_t deadline_ns, int *socket_out)
+static dmg_status connect_until(const char *name, const dmg_shm_place *place, uint64_t deadline_ns, int *socket_out)
 {
-    struct sockaddr_un address;
-    socklen_t bytes;
-    dmg_status status = dmg_shm_parse_address(name, &address, &bytes);
+    int created;
+    dmg_status status = create_socket(place, &created);
     if (status != DMG_OK) {
         return status;
     }
-    int created = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (created < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "creating a Unix socket");
-    }
     int failed = 0;
-    while (connect(created, (struct sockaddr *)&address, bytes) != 0) {
+    while (connect(created, &place->address.any, place->bytes) != 0 && errno != EISCONN) {
         failed = errno;
-        if ((failed != EAGAIN && failed != EINTR) || dmg_now_ns() >= deadline_ns) {
+        bool is_under_way = failed == EAGAIN || failed == EINTR || failed == EINPROGRESS || failed == EALREADY;
+        if (!is_under_way || dmg_now_ns() >= deadline_ns) {
             break;
         }
         failed = 0;
@@ -165,8 +237,8 @@ static dmg_status connect_until(const char *name, uint64_t deadline_ns, int *soc
     return DMG_OK;
 }
 
-static dmg_status await_welcome(const char *name, int socket, uint64_t deadline_ns, dmg_shm_welcome *welcome,
-                                int *descriptor)
+/* Wait until a welcome can be read: over TCP all of it. */
+static dmg_status await_bytes(const char *name, int socket, bool is_network, uint64_t deadline_ns)
 {
     struct pollfd watched = {.fd = socket, .events = POLLIN};
     for (;;) {
@@ -174,15 +246,33 @@ static dmg_status await_welcome(const char *name, int socket, uint64_t deadline_
         if (now_ns >= deadline_ns) {
             return dmg_error(DMG_ERR_PEER, "%s does not answer: its process is stopped or busy", name);
         }
-        if (poll(&watched, 1, (int)((deadline_ns - now_ns) / MILLISECOND_NS) + 1) > 0) {
-            break;
+        if (poll(&watched, 1, (int)((deadline_ns - now_ns) / MILLISECOND_NS) + 1) <= 0) {
+            continue;
         }
+        /* Who refuses says so first: a connection that closes without a word is one whose other end has died. */
+        char first[sizeof(dmg_shm_welcome)];
+        ssize_t there = recv(socket, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+        if (there == 0 || (there < 0 && errno != EAGAIN && errno != EINTR)) {
+            return dmg_error(DMG_ERR_PEER, "%s died: its connection closed", name);
+        }
+        if (there > 0 && (!is_network || there == (ssize_t)sizeof first)) {
+            return DMG_OK;
+        }
+        dmg_sleep_ns(MILLISECOND_NS);
     }
-    /* Who refuses says so first: a connection that closes without a word is one whose other end has died. */
-    char first;
-    ssize_t there = recv(socket, &first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
-    if (there == 0 || (there < 0 && errno == ECONNRESET)) {
-        return dmg_error(DMG_ERR_PEER, "%s died: its connection closed", name);
+}
+
+static bool is_power_of_two(uint64_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+static dmg_status await_welcome(const char *name, int socket, bool is_network, uint64_t deadline_ns,
+                                dmg_shm_welcome *welcome, int *descriptor)
+{
+    dmg_status waited = await_bytes(name, socket, is_network, deadline_ns);
+    if (waited != DMG_OK) {
+        return waited;
     }
     if (!receive_welcome(socket, welcome, descriptor)) {
         return dmg_error(DMG_ERR_PROTOCOL, "%s is not a memory node of this version of dmgraph", name);
@@ -191,13 +281,18 @@ static dmg_status await_welcome(const char *name, int socket, uint64_t deadline_
         dmg_status status = welcome->status < DMG_STATUS_COUNT ? (dmg_status)welcome->status : DMG_ERR_PROTOCOL;
         return dmg_error(status, "%s refused: %.*s", name, (int)sizeof welcome->sentence, welcome->sentence);
     }
+    if (is_network) {
+        bool makes_sense = is_power_of_two(welcome->alignment) && welcome->bytes != 0 &&
+                           memchr(welcome->sentence, 0, sizeof welcome->sentence) != NULL;
+        return makes_sense ? DMG_OK : dmg_error(DMG_ERR_PROTOCOL, "%s sent a welcome that makes no sense", name);
+    }
     if (*descriptor < 0) {
         return dmg_error(DMG_ERR_PROTOCOL, "%s sent no memory", name);
     }
     struct stat about;
     if (fstat(*descriptor, &about) != 0 ||
         (S_ISREG(about.st_mode) && (welcome->bytes == 0 || (uint64_t)about.st_size < welcome->bytes)) ||
-        welcome->alignment == 0 || (welcome->alignment & (welcome->alignment - 1)) != 0) {
+        !is_power_of_two(welcome->alignment)) {
         return dmg_error(DMG_ERR_PROTOCOL, "%s sent memory that is smaller than it says", name);
     }
     return DMG_OK;
@@ -207,8 +302,12 @@ dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64
                          int *socket, int *descriptor)
 {
     uint64_t deadline_ns = dmg_now_ns() + timeout_ns;
+    dmg_shm_place place;
     *descriptor = -1;
-    dmg_status status = connect_until(address, deadline_ns, socket);
+    dmg_status status = dmg_shm_parse_address(address, &place);
+    if (status == DMG_OK) {
+        status = connect_until(address, &place, deadline_ns, socket);
+    }
     if (status != DMG_OK) {
         return status;
     }
@@ -218,7 +317,7 @@ dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64
     } else if (send(*socket, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
         status = dmg_error_errno(DMG_ERR_PEER, errno, "greeting %s", address);
     } else {
-        status = await_welcome(address, *socket, deadline_ns, welcome, descriptor);
+        status = await_welcome(address, *socket, place.is_network, deadline_ns, welcome, descriptor);
     }
     if (status != DMG_OK) {
         close(*socket);
