@@ -17,9 +17,11 @@
 #define WORD_BYTES       8
 #define CACHE_LINE_BYTES 64
 #define SPIN_ROUNDS      200
-#define YIELD_ROUNDS     4
-#define SLEEP_NS_FIRST   UINT64_C(200000)
-#define SLEEP_NS_MAX     UINT64_C(4000000)
+/* Where memory is reached but not coherent, a look for an answer is a line's way to the memory and back. */
+#define SPIN_ROUNDS_SOFTWARE 16
+#define YIELD_ROUNDS         4
+#define SLEEP_NS_FIRST       UINT64_C(200000)
+#define SLEEP_NS_MAX         UINT64_C(4000000)
 /* How long before an emulated link lets an operation end a thread stops sleeping: timers are not finer. */
 #define LINK_SPIN_NS UINT64_C(100000)
 
@@ -394,11 +396,18 @@ static bool wait_for_link(dmg_channel *channel)
     return true;
 }
 
+static bool looks_are_slow(const dmg_channel *channel)
+{
+    uint32_t flags = channel->client->capabilities.flags;
+    return (flags & DMG_CAPABILITY_LOAD_STORE) && !(flags & DMG_CAPABILITY_COHERENT);
+}
+
 static void wait_for(dmg_channel *channel, const dmg_completion *completion)
 {
     uint64_t start_ns = dmg_now_ns();
     uint64_t sleep_ns = SLEEP_NS_FIRST;
     channel->counters.waits++;
+    const uint32_t spin_rounds = looks_are_slow(channel) ? SPIN_ROUNDS_SOFTWARE : SPIN_ROUNDS;
     for (uint32_t round = 0;; round++) {
         dmg_channel_poll(channel);
         if (completion->pending == 0) {
@@ -407,9 +416,9 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
         if (channel->link && wait_for_link(channel)) {
             continue;
         }
-        if (round < SPIN_ROUNDS) {
+        if (round < spin_rounds) {
             __builtin_ia32_pause();
-        } else if (round < SPIN_ROUNDS + YIELD_ROUNDS) {
+        } else if (round < spin_rounds + YIELD_ROUNDS) {
             sched_yield();
         } else {
             channel->backend->channel_sleep(channel->implementation, sleep_ns);

@@ -17,12 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLEEP_NS_MAX    UINT64_C(50000000)
-#define LEASE_CHECKS    20 /* a peer timeout */
-#define CHECK_NS_MIN    UINT64_C(1000000)
-#define STALL_PART      4 /* a loop that was away for this part of the peer timeout was stopped or starved itself */
-#define SPIN_ROUNDS     100
-#define CLIENTS_INITIAL 16
+#define SLEEP_NS_MAX         UINT64_C(50000000)
+#define LEASE_CHECKS         20 /* a peer timeout */
+#define CHECK_NS_MIN         UINT64_C(1000000)
+#define STALL_PART           4 /* a loop that was away for this part of the peer timeout was stopped or starved itself */
+#define SPIN_ROUNDS          100
+#define SPIN_ROUNDS_SOFTWARE 8 /* a look at each channel goes to the memory and back */
+#define CLIENTS_INITIAL      16
 
 static dmg_status copy_options(dmg_server *server, const dmg_server_options *options)
 {
@@ -326,6 +327,7 @@ dmg_status dmg_server_serve(dmg_server *server)
     server->now_ns = dmg_now_ns();
     renew_leases(server, server->now_ns);
     uint64_t next_check_ns = server->now_ns + check_ns;
+    const uint32_t spin_rounds = dmg_server_is_coherent(server) ? SPIN_ROUNDS : SPIN_ROUNDS_SOFTWARE;
     uint32_t idle_rounds = 0;
     while (!atomic_load_explicit(&server->is_stopped, memory_order_acquire)) {
         uint32_t handled = server->backend->server_progress(server->implementation);
@@ -345,7 +347,7 @@ dmg_status dmg_server_serve(dmg_server *server)
         }
         if (handled > 0) {
             idle_rounds = 0;
-        } else if (idle_rounds < SPIN_ROUNDS) {
+        } else if (idle_rounds < spin_rounds) {
             idle_rounds++;
             __builtin_ia32_pause();
         } else {
