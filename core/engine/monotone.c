@@ -353,8 +353,7 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
         return DMG_DIRECTION_PULL;
     }
     bool in_place = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    bool updates_in_place = in_place && dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
-    uint64_t remote_cost = updates_in_place ? COST_REMOTE_IN_PLACE : COST_REMOTE_BY_LINK;
+    uint64_t remote_cost = in_place ? COST_REMOTE_IN_PLACE : COST_REMOTE_BY_LINK;
     uint64_t ranks = engine->job->size;
     uint64_t unexplored = store->arc_count > walked ? store->arc_count - walked : 0;
     uint64_t looked = !run->program->pulls_from_active ? store->arc_count
