@@ -74,6 +74,9 @@ static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, d
     uint32_t degree = dmg_index_entry_degree(entry);
     uint64_t before = 0;
     uint64_t local = degree;
+    if (front && retrieval->in_place) {
+        dmg_channel_touch(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+    }
     if (plan->refer && !retrieval->owns_all) {
         return refer_segments(retrieval, plan, task, vertex, entry, front);
     }
@@ -191,7 +194,6 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
         if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
             front =
                 dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
-            dmg_channel_touch(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
         }
         task->span_count = 0;
         if (!cut_list(retrieval, plan, task, vertex, front)) {

@@ -55,11 +55,10 @@ typedef struct dmg_task {
 struct dmg_retrieval {
     dmg_retrieval_setup setup;
     dmg_channel *channel;
+    bool is_coherent; /**< what changes is read and written in place, too */
     uint32_t worker;
-    bool in_place; /* what does not change after loading is read in place */
-    bool is_coherent;
-        /* so is what changes, and it is written in place too */ /**< the pool is reached by loads and stores */
-    bool owns_all;                                               /**< all partitions are this compute node's */
+    bool in_place; /**< the pool is reached by loads and stores */
+    bool owns_all; /**< all partitions are this compute node's */
     uint32_t *front_buffer;
     uint32_t task_count;
     dmg_task tasks[];
