@@ -25,7 +25,7 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                            "segment of each memory node (default: what the graph and the run need; of a pool 1G, and "
                            "A,B,... gives each node its own)"},
     [DMG_OPTION_PARTITIONS] = {"partitions", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 64, 0, 0,
-                               "partitions of the graph, so the most compute nodes for it (default: C; in a pool 16)"},
+                               "partitions of the graph; more compute nodes form groups (default: C; in a pool 16)"},
     [DMG_OPTION_INDEX_ENTRY_BYTES] = {"index-entry-bytes", DMG_TYPE_CHOICE, NULL, "16|32|64|128", "32", 0, 0, 0, 0,
                                       "of a vertex in the index: as many edges as fit stay in place"},
     [DMG_OPTION_TINY_CHUNKS] = {"tiny-chunks", DMG_TYPE_NUMBER, "N", NULL, "1024", 1, DMG_TINY_CHUNKS_MAX, 0, 0,
@@ -64,6 +64,8 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                               "direction of the iterations"},
     [DMG_OPTION_DENSITY] = {"density", DMG_TYPE_CHOICE, NULL, "auto|dense|sparse", "auto", 0, 0, 0, 0,
                             "mode of the iterations"},
+    [DMG_OPTION_CACHING] = {"caching", DMG_TYPE_CHOICE, NULL, "partition|full", "partition", 0, 0, 0, 0,
+                            "attributes that a compute node caches in dense iterations: its partitions', or all"},
     [DMG_OPTION_UPDATES] = {"updates", DMG_TYPE_CHOICE, NULL, "auto|direct|value", "auto", 0, 0, 0, 0,
                             "how an update reaches another node's partition"},
     [DMG_OPTION_REFERENCE_EDGES] = {"reference-edges", DMG_TYPE_NUMBER, "N", NULL, "7", 0, UINT32_MAX - 1, 0, 0,

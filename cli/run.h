@@ -100,6 +100,8 @@ typedef struct dmg_run {
 void dmg_run_choose_threads(dmg_run *run);
 /** How the graph is to be stored. */
 dmg_store_options dmg_run_store_options(const dmg_run *run);
+/** How the compute nodes share the graph, and where one is among them. */
+dmg_groups dmg_run_groups(const dmg_run *run, uint32_t rank);
 /** The bytes that each memory node offers, from --memory or from what the graph and the run will take. */
 uint64_t dmg_run_segment_bytes(const dmg_run *run);
 /** Hear what the nodes say, from the first one on. */

@@ -5,6 +5,18 @@
 
 #define NANOSECONDS_SECOND 1e9
 
+/** How many members each group of compute nodes has. */
+static json_t *groups_json(const dmg_run *run)
+{
+    json_t *members = json_array();
+    for (uint32_t rank = 0; rank < run->cn_count;) {
+        const dmg_groups groups = dmg_run_groups(run, rank);
+        json_array_append_new(members, json_integer((json_int_t)groups.members));
+        rank += groups.members;
+    }
+    return json_pack("{s:I, s:o}", "count", (json_int_t)json_array_size(members), "members", members);
+}
+
 static json_t *nodes_json(const dmg_run *run)
 {
     json_t *memory_nodes = json_array();
@@ -29,9 +41,11 @@ static json_t *nodes_json(const dmg_run *run)
             json_pack("{s:o, s:I, s:o}", "limit_bytes",
                       report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
                       "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
+        const dmg_groups groups = dmg_run_groups(run, rank);
         json_array_append_new(compute_nodes,
-                              json_pack("{s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "rank",
-                                        (json_int_t)rank, "pid", run->cns[rank].child->pid, "cache", cache,
+                              json_pack("{s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "rank",
+                                        (json_int_t)rank, "group", (json_int_t)groups.group, "member",
+                                        (json_int_t)groups.member, "pid", run->cns[rank].child->pid, "cache", cache,
                                         "load_seconds", (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
                                         (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
                                         (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers",
@@ -45,8 +59,8 @@ static json_t *nodes_json(const dmg_run *run)
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
         dmg_json_text(run->cns[0].report.chosen), "capabilities", dmg_capabilities_json(run->capabilities.flags),
         "atomics", dmg_atomics_name(run->capabilities.atomics));
-    return json_pack("{s:o, s:o, s:o}", "transport", transport, "memory_nodes", memory_nodes, "compute_nodes",
-                     compute_nodes);
+    return json_pack("{s:o, s:o, s:o, s:o}", "transport", transport, "memory_nodes", memory_nodes, "groups",
+                     groups_json(run), "compute_nodes", compute_nodes);
 }
 
 static json_t *result_json(const dmg_run *run, const dmg_run_totals *totals)

@@ -19,6 +19,12 @@
 /** Of all compute nodes together: some 50 MB. */
 #define NODE_ROWS_MAX 65536
 
+dmg_groups dmg_run_groups(const dmg_run *run, uint32_t rank)
+{
+    return dmg_groups_of(rank, run->cn_count, run->partitions,
+                         (dmg_caching)dmg_number(run->settings, DMG_OPTION_CACHING));
+}
+
 /* ---- how much memory ---- */
 
 /** The most that one batch's lists take: batches are dealt out whole, so a node may get this much more than its share.
@@ -55,7 +61,9 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run)
      * what the allocator rounds. Generous, but not lavish: untouched memory costs nothing in one backend, and is zeroed
      * at the start in another. */
     uint64_t graph_bytes = dmg_graph_store_bytes(graph, &options);
-    uint64_t run_bytes = graph->vertex_count * (4 * (uint64_t)run->algorithm->value_bytes + 16);
+    const dmg_groups groups = dmg_run_groups(run, 0);
+    uint64_t arrays = 3 + (uint64_t)dmg_groups_arrays(&groups);
+    uint64_t run_bytes = graph->vertex_count * (arrays * run->algorithm->value_bytes + 16);
     uint64_t share = (graph_bytes + run_bytes) / run->mn_count;
     uint64_t bytes = share + share / 4 + largest_batch_bytes(&graph->out, graph->vertex_count, 8) +
                      (uint64_t)run->cn_count * run->threads * MIB + 8 * MIB;

@@ -57,7 +57,7 @@ dmg_status dmg_run_pool_settings(dmg_run *run)
     return DMG_OK;
 }
 
-/** Whether this algorithm, with so many compute nodes, can work on the graph as it was loaded. */
+/** Whether this algorithm can work on the graph as it was loaded. */
 static dmg_status check_fitness(const dmg_run *run)
 {
     const dmg_graph_store *store = &run->entry.store;
@@ -69,12 +69,6 @@ static dmg_status check_fitness(const dmg_run *run)
         return dmg_error(DMG_ERR_ARGUMENT,
                          "run: %s needs the lists against the arcs; load the graph '%s' without --out-lists-only",
                          run->algorithm->name, run->path);
-    }
-    if (run->cn_count > store->shape.partition_count) {
-        return dmg_error(DMG_ERR_ARGUMENT,
-                         "run: --cns %" PRIu32 ": the graph '%s' was loaded for at most %" PRIu32
-                         " compute nodes; load it with --partitions %" PRIu32 " or more",
-                         run->cn_count, run->path, store->shape.partition_count, run->cn_count);
     }
     return DMG_OK;
 }

@@ -23,6 +23,22 @@ static void print_link(FILE *to, const dmg_run_totals *totals)
     }
 }
 
+/** How compute nodes share the partitions, where that is not one each or several each. */
+static void print_groups(FILE *to, const dmg_run *run)
+{
+    const dmg_groups groups = dmg_run_groups(run, 0);
+    uint32_t members_min = run->cn_count / groups.group_count;
+    if (dmg_number(run->settings, DMG_OPTION_CACHING) == DMG_CACHING_FULL) {
+        fprintf(to, ", %s all attributes", run->cn_count == 1 ? "caching" : "each caching");
+    } else if (groups.group_count > 1) {
+        fprintf(to, " in %" PRIu32 " groups of ", groups.group_count);
+        if (members_min < groups.members_max) {
+            fprintf(to, "%" PRIu32 " or ", members_min);
+        }
+        fprintf(to, "%" PRIu32, groups.members_max);
+    }
+}
+
 static void print_nodes(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
     char capabilities[128];
@@ -33,9 +49,10 @@ static void print_nodes(FILE *to, const dmg_run *run, const dmg_run_totals *tota
     } else {
         fprintf(to, "of %s", dmg_text_bytes(run->segment_bytes).text);
     }
-    fprintf(to, ", %" PRIu32 " compute node%s of %" PRIu32 " thread%s, over %s\n", run->cn_count,
-            run->cn_count == 1 ? "" : "s", run->threads, run->threads == 1 ? "" : "s",
-            dmg_value_text(run->settings, DMG_OPTION_TRANSPORT));
+    fprintf(to, ", %" PRIu32 " compute node%s of %" PRIu32 " thread%s", run->cn_count, run->cn_count == 1 ? "" : "s",
+            run->threads, run->threads == 1 ? "" : "s");
+    print_groups(to, run);
+    fprintf(to, ", over %s\n", dmg_value_text(run->settings, DMG_OPTION_TRANSPORT));
     if (run->cns[0].report.chosen[0]) {
         fprintf(to, "           %s\n", run->cns[0].report.chosen);
     }

@@ -18,9 +18,11 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, d
     plan->streams[plan->stream_count++] = (dmg_stream){array, 1, mode};
 }
 
+/* A phase over this rank's vertices: of those that it caches, its group's share. */
 static dmg_retrieval_plan plan_own(dmg_accumulate_run *run, dmg_accumulate_apply apply)
 {
-    dmg_retrieval_plan plan = {.first = run->first, .last = run->last, .apply = apply, .context = run};
+    dmg_retrieval_plan plan = {
+        .first = run->first, .last = run->last, .deal = run->engine->deal, .apply = apply, .context = run};
     add_stream(&plan, &run->values, DMG_STREAM_READ_WRITE);
     add_stream(&plan, &run->engine->store->out_degrees, DMG_STREAM_READ);
     return plan;
@@ -120,11 +122,12 @@ static dmg_status walk_pull(dmg_accumulate_run *run)
 {
     dmg_retrieval_plan plan = {.first = 0,
                                .last = run->engine->store->vertex_count,
+                               .deal = run->engine->deal,
                                .index = dmg_graph_store_index(run->engine->store, true),
                                .local_segments_only = true,
                                .apply = pull,
                                .context = run};
-    add_stream(&plan, &run->partials[run->engine->job->rank], DMG_STREAM_WRITE);
+    add_stream(&plan, &run->partials[run->engine->groups.member], DMG_STREAM_WRITE);
     return dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
 }
 
@@ -137,10 +140,24 @@ static dmg_status walk_push(dmg_accumulate_run *run)
     dmg_retrieval_plan plan = plan_own(run, run->program->push);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     plan.index = dmg_graph_store_index(run->engine->store, false);
-    return dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
+    dmg_status status = dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
+    return status == DMG_OK && run->exchange ? dmg_group_exchange_deposit(run->exchange, run->cache) : status;
 }
 
 /* ---- a run ---- */
+
+/* Pull, several groups: read what the vertices give that other groups have made the values of. */
+static dmg_status fill_cache(dmg_accumulate_run *run)
+{
+    dmg_engine *engine = run->engine;
+    if (!run->is_pull || engine->groups.group_count == 1) {
+        return DMG_OK;
+    }
+    dmg_retrieval_plan plan = plan_own(run, run->program->fill_cache);
+    plan.deal = dmg_groups_deal_others(&engine->groups, engine->store->vertex_count);
+    plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
+    return dmg_engine_phase(engine, &plan, engine->options.threads);
+}
 
 /* Add up over all ranks: the change of this iteration, and what the next one shares. */
 static dmg_status reduce(dmg_accumulate_run *run, double *change)
@@ -163,14 +180,21 @@ static uint64_t cache_bytes(const dmg_accumulate_run *run)
 static dmg_status make_arrays(dmg_accumulate_run *run)
 {
     dmg_engine *engine = run->engine;
-    run->partial_count = run->is_pull ? engine->job->size : 1;
-    if (run->partial_count > DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS) {
-        return dmg_error(DMG_ERR_LIMIT, "%u compute nodes: pulling works with %d at most; use --direction push",
-                         run->partial_count, DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS);
+    uint32_t partial_count = run->is_pull ? engine->groups.members_max : 1;
+    if (partial_count > DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS) {
+        return dmg_error(DMG_ERR_LIMIT,
+                         "%u compute nodes share the partitions: pulling works with %d at most; use --direction push, "
+                         "or a graph that was loaded for fewer partitions",
+                         partial_count, DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS);
     }
     dmg_status status = dmg_engine_vertex_array(engine, sizeof(double), &run->values);
-    for (uint32_t i = 0; i < run->partial_count && status == DMG_OK; i++) {
+    for (uint32_t i = 0; i < partial_count && status == DMG_OK; i++) {
         status = dmg_engine_vertex_array(engine, sizeof(double), &run->partials[i]);
+    }
+    /* What this rank makes values of was walked by its own group, which may have a member less than the largest. */
+    run->partial_count = run->is_pull ? engine->groups.members : 1;
+    if (status == DMG_OK && !run->is_pull) {
+        status = dmg_group_exchange_create(engine, DMG_COMBINE_ADD_DOUBLE, &run->exchange);
     }
     if (status != DMG_OK) {
         return status;
@@ -183,9 +207,15 @@ static dmg_status iterate(dmg_accumulate_run *run, double *change)
     dmg_engine *engine = run->engine;
     dmg_iteration_clock clock;
     dmg_engine_begin_iteration(engine, engine->store->vertex_count, &clock);
-    dmg_status status = run->is_pull ? walk_pull(run) : walk_push(run);
+    dmg_status status = fill_cache(run);
+    if (status == DMG_OK) {
+        status = run->is_pull ? walk_pull(run) : walk_push(run);
+    }
     if (status == DMG_OK) {
         status = dmg_engine_barrier(engine, NULL);
+    }
+    if (status == DMG_OK && run->exchange) {
+        status = dmg_group_exchange_fold(run->exchange, run->cache);
     }
     dmg_retrieval_plan plan = plan_own(run, run->program->make_values);
     for (uint32_t i = 0; i < run->partial_count; i++) {
@@ -258,6 +288,7 @@ dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_progr
             break;
         }
     }
+    dmg_group_exchange_destroy(run.exchange);
     dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, cache_bytes(&run));
     if (status != DMG_OK) {
         return dmg_engine_abort(engine, status);

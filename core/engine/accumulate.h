@@ -14,12 +14,17 @@
  *
  * and then, in both, each compute node makes its partition's next attributes from the sums.
  *
+ * Where several groups of compute nodes cache the same partitions (groups.h), they share out the vertices: in pull mode
+ * those that sums are made for, so that there is one array of partial sums a member, and in push mode those that give,
+ * after which the groups' sums are added up (group_exchange.h). Each then makes the attributes of its share, and in
+ * pull mode reads those of the rest of its partition again.
+ *
  * The specialised loops of a program come from accumulate.inc, which its file includes.
  */
 #ifndef DMG_CORE_ENGINE_ACCUMULATE_H
 #define DMG_CORE_ENGINE_ACCUMULATE_H
 
-#include "core/engine/runtime.h"
+#include "core/engine/group_exchange.h"
 
 typedef void (*dmg_accumulate_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
 
@@ -28,6 +33,7 @@ typedef struct dmg_accumulate_program {
     dmg_accumulate_apply start;       /**< set all values */
     dmg_accumulate_apply push;        /**< give along the edges */
     dmg_accumulate_apply make_values; /**< the next values from the sums */
+    dmg_accumulate_apply fill_cache;  /**< cache what vertices give */
 } dmg_accumulate_program;
 
 enum { DMG_ACCUMULATE_VALUES, DMG_ACCUMULATE_DEGREES, DMG_ACCUMULATE_SUMS };
@@ -36,13 +42,15 @@ typedef struct dmg_accumulate_run {
     dmg_engine *engine;
     const dmg_accumulate_program *program;
     const void *parameters; /**< the algorithm's */
-    uint64_t first;         /**< this rank's vertices */
+    uint64_t first;         /**< the vertices of which this rank caches something */
     uint64_t last;
     bool is_pull;
     bool is_single; /**< what is given is cached in single precision */
     dmg_range_array values;
     uint32_t partial_count;
-    dmg_range_array partials[DMG_STREAMS_MAX]; /**< pull: one a rank; push: the one that remote updates go to */
+    dmg_range_array
+        partials[DMG_STREAMS_MAX]; /**< pull: one a member of a group; push: the one that remote updates go to */
+    dmg_group_exchange *exchange;  /**< push: where several groups have sums of a vertex, else NULL */
     void
         *cache; /**< of [first, last): pull: what each vertex gives, float or double; push: what it was given, double */
     double shared; /**< what the vertices' shares of the last iteration add up to */

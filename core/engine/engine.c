@@ -23,12 +23,12 @@ static dmg_status check_options(const dmg_engine_options *options, const dmg_job
         return dmg_error(DMG_ERR_ARGUMENT, "%u tasks in flight: at most %d are possible", options->tasks_in_flight,
                          TASKS_IN_FLIGHT_MAX);
     }
-    if (job->size > store->shape.partition_count) {
-        return dmg_error(
-            DMG_ERR_ARGUMENT,
-            "%u compute nodes cannot share a graph that was loaded for %u partitions; load it with at least "
-            "as many partitions",
-            job->size, store->shape.partition_count);
+    if (job->size > DMG_COMPUTE_NODES_MAX) {
+        return dmg_error(DMG_ERR_LIMIT, "%u compute nodes: at most %d can work on a graph together", job->size,
+                         DMG_COMPUTE_NODES_MAX);
+    }
+    if (store->shape.partition_count < 1) {
+        return dmg_error(DMG_ERR_ARGUMENT, "a graph store of no partitions: load the graph again");
     }
     return DMG_OK;
 }
@@ -68,8 +68,11 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     if (engine->options.tasks_in_flight == 0) {
         engine->options.tasks_in_flight = TASKS_IN_FLIGHT_DEFAULT;
     }
-    engine->first_partition = dmg_first_partition_of(store->shape.partition_count, job->rank, job->size);
-    engine->last_partition = dmg_first_partition_of(store->shape.partition_count, job->rank + 1, job->size);
+    const dmg_groups *groups = &engine->groups;
+    engine->groups = dmg_groups_of(job->rank, job->size, store->shape.partition_count, options->caching);
+    engine->deal = dmg_groups_deal_own(groups, store->vertex_count);
+    engine->first_partition = dmg_first_partition_of(store->shape.partition_count, groups->member, groups->members);
+    engine->last_partition = dmg_first_partition_of(store->shape.partition_count, groups->member + 1, groups->members);
     engine->first_vertex = store->partition_first[engine->first_partition];
     engine->last_vertex = store->partition_first[engine->last_partition];
     status = dmg_update_method_choose(client, options->updates, &engine->update_method);
@@ -92,8 +95,8 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
                                                     .store = store,
                                                     .first_partition = engine->first_partition,
                                                     .last_partition = engine->last_partition,
-                                                    .rank = job->rank,
-                                                    .ranks = job->size,
+                                                    .rank = groups->member,
+                                                    .ranks = groups->members,
                                                     .tasks = engine->options.tasks_in_flight};
     for (uint32_t i = 0; i < options->threads && status == DMG_OK; i++) {
         status = open_worker(engine, i);
@@ -202,8 +205,8 @@ static void run_phase(void *context, uint32_t index)
 dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
 {
     struct phase phase = {engine, plan};
-    dmg_chunks_reset(&engine->chunks, plan->first, plan->last, workers,
-                     dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
+    dmg_chunks_reset_dealt(&engine->chunks, plan->first, plan->last, &plan->deal, workers,
+                           dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
     dmg_thread_team_run(engine->team, workers, run_phase, &phase);
     return dmg_workers_collect(engine, workers);
 }

@@ -9,6 +9,7 @@
 #define DMG_CORE_ENGINE_ENGINE_H
 
 #include "core/base/budget.h"
+#include "core/engine/groups.h"
 #include "core/pool/pool.h"
 #include "core/store/graph_store.h"
 #include "core/update/coordinator.h"
@@ -28,6 +29,7 @@ typedef struct dmg_engine_options {
     dmg_direction direction;  /**< AUTO: chosen per iteration */
     dmg_density density;      /**< AUTO: chosen per iteration */
     uint32_t reference_edges; /**< longer segments are passed by reference; 0: 7; DMG_REFERENCE_EDGES_NEVER: none are */
+    dmg_caching caching;      /**< what is cached in dense iterations */
     dmg_update_method updates; /**< how updates leave a partition; AUTO: as the pool's capabilities suggest */
     dmg_precision
         precision; /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
@@ -71,7 +73,8 @@ typedef struct dmg_engine dmg_engine;
 
 /**
  * Make the engine of one rank: opens a channel a worker. `channel`, `job` and `store` are used until
- * dmg_engine_destroy. Every rank of the job calls it with the same store and compatible options.
+ * dmg_engine_destroy. Every rank of the job calls it with the same store and compatible options: those that say what is
+ * cached, updated and walked must agree. The job may have any number of ranks up to DMG_COMPUTE_NODES_MAX (groups.h).
  */
 dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *job, const dmg_graph_store *store,
                              const dmg_engine_options *options, dmg_engine **engine);

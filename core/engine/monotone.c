@@ -46,10 +46,18 @@ static const dmg_range_array *next_activation(const dmg_monotone_run *run)
     return &run->activation[1 - run->current];
 }
 
-/* A phase over this rank's vertices. */
-static dmg_retrieval_plan plan_own(dmg_monotone_run *run, dmg_phase_apply apply)
+/* A phase over all vertices that this rank caches. */
+static dmg_retrieval_plan plan_cached(dmg_monotone_run *run, dmg_phase_apply apply)
 {
     return (dmg_retrieval_plan){.first = run->first, .last = run->last, .apply = apply, .context = run};
+}
+
+/* A phase over this rank's vertices: of those that it caches, its group's share. */
+static dmg_retrieval_plan plan_own(dmg_monotone_run *run, dmg_phase_apply apply)
+{
+    dmg_retrieval_plan plan = plan_cached(run, apply);
+    plan.deal = run->engine->deal;
+    return plan;
 }
 
 static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, uint32_t vertices_an_element,
@@ -104,7 +112,7 @@ void dmg_monotone_leave_chunk(const dmg_monotone_run *run, dmg_chunk *chunk)
 
 /* ---- phases that need no specialisation ---- */
 
-/* Move this rank's part of the frontier from the pool into memory. */
+/* Move the frontier of what this rank caches from the pool into memory. */
 static void take_frontier(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count)
 {
     (void)edges;
@@ -113,6 +121,14 @@ static void take_frontier(void *context, dmg_chunk *chunk, const dmg_vertex_edge
     uint64_t words = (chunk->count + 63) / 64;
     memcpy(run->frontier + (chunk->first - run->first) / 64, chunk->streams[0], words * 8);
     dmg_monotone_leave_chunk(run, chunk);
+}
+
+static void clear_activation(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count)
+{
+    (void)context;
+    (void)edges;
+    (void)count;
+    memset(chunk->streams[0], 0, ((uint64_t)chunk->count + 63) / 64 * 8);
 }
 
 /* Count the vertices that are active in the next iteration, and their arcs. */
@@ -195,12 +211,15 @@ static dmg_status make_cache(dmg_monotone_run *run)
             return status;
         }
     }
-    if (run->cache_is_valid) {
+    if (run->cache_state == DMG_CACHE_VALID) {
         return DMG_OK;
     }
-    dmg_retrieval_plan plan = plan_own(run, run->program->fill_cache);
+    dmg_retrieval_plan plan = plan_cached(run, run->program->fill_cache);
+    if (run->cache_state == DMG_CACHE_OWN) {
+        plan.deal = dmg_groups_deal_others(&engine->groups, engine->store->vertex_count);
+    }
     add_stream(&plan, &run->values, 1, DMG_STREAM_READ);
-    run->cache_is_valid = true;
+    run->cache_state = DMG_CACHE_VALID;
     return dmg_engine_phase(engine, &plan, engine->options.threads);
 }
 
@@ -223,6 +242,12 @@ static dmg_status finish_references(void *context, uint32_t worker)
 
 static dmg_status push_dense(dmg_monotone_run *run)
 {
+    if (run->engine->groups.group_count > 1 && !run->exchange) {
+        dmg_status status = dmg_group_exchange_create(run->engine, run->program->combine, &run->exchange);
+        if (status != DMG_OK) {
+            return status;
+        }
+    }
     dmg_retrieval_plan plan = plan_own(run, run->program->push);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
     plan.select = dmg_monotone_select_active;
@@ -248,15 +273,17 @@ static dmg_status pull_dense(dmg_monotone_run *run)
         }
         run->frontier = memory;
     }
-    run->clears_activation = true;
-    dmg_retrieval_plan take = plan_own(run, take_frontier);
-    add_stream(&take, this_activation(run), 64, DMG_STREAM_READ_WRITE);
+    /* Other groups take the same words: they are cleared by whose they are, when all have them (merge_cache). */
+    run->clears_activation = engine->groups.group_count == 1;
+    dmg_retrieval_plan take = plan_cached(run, take_frontier);
+    add_stream(&take, this_activation(run), 64, run->clears_activation ? DMG_STREAM_READ_WRITE : DMG_STREAM_READ);
     dmg_status status = dmg_engine_phase(engine, &take, engine->options.threads);
     if (status != DMG_OK) {
         return status;
     }
     dmg_retrieval_plan plan = {.first = 0,
                                .last = engine->store->vertex_count,
+                               .deal = engine->deal,
                                .select = run->program->pull_select,
                                .apply = run->program->pull,
                                .local_segments_only = true,
@@ -265,18 +292,53 @@ static dmg_status pull_dense(dmg_monotone_run *run)
     return walk(run, &plan, true, engine->options.threads);
 }
 
+/* Clear this rank's words of the frontier. */
+static dmg_status clear_frontier(dmg_monotone_run *run)
+{
+    dmg_retrieval_plan plan = plan_own(run, clear_activation);
+    add_stream(&plan, this_activation(run), 64, DMG_STREAM_WRITE);
+    return dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
+}
+
+/* All that was pushed: long segments from this group's members, and what other groups found of this rank's vertices. */
+static dmg_status gather_pushed(dmg_monotone_run *run)
+{
+    dmg_engine *engine = run->engine;
+    dmg_status status = DMG_OK;
+    if (run->exchange && !run->references) {
+        status = dmg_group_exchange_deposit(run->exchange, run->cache);
+    }
+    /* What other ranks sent must have arrived before it is walked, and before the pool's attributes are read and
+     * overwritten. */
+    if (status == DMG_OK) {
+        status = dmg_engine_barrier(engine, NULL);
+    }
+    if (status == DMG_OK && run->references) {
+        status = dmg_references_walk(run->references, run->program->push_references, run);
+        if (status == DMG_OK && run->exchange) {
+            status = dmg_group_exchange_deposit(run->exchange, run->cache);
+            status = status == DMG_OK ? dmg_engine_barrier(engine, NULL) : status;
+        }
+    }
+    return status == DMG_OK && run->exchange ? dmg_group_exchange_fold(run->exchange, run->cache) : status;
+}
+
+/* All that was pulled. A vertex is walked by one group, whose members cache it or have updated the pool, so groups have
+ * nothing to combine; but they share the frontier, which nobody may clear before all have pulled from it. */
+static dmg_status gather_pulled(dmg_monotone_run *run)
+{
+    dmg_status status = dmg_engine_barrier(run->engine, NULL);
+    return status == DMG_OK && run->engine->groups.group_count > 1 ? clear_frontier(run) : status;
+}
+
 /* The end of a dense iteration: cached attributes go to the pool, and the next frontier is counted. */
 static dmg_status merge_cache(dmg_monotone_run *run, dmg_direction direction, struct frontier_size *size)
 {
-    /* What other ranks sent must have arrived before it is walked, and before the pool's attributes are read and
-     * overwritten. */
-    dmg_status status = dmg_engine_barrier(run->engine, NULL);
-    if (status == DMG_OK && run->references && direction == DMG_DIRECTION_PUSH) {
-        status = dmg_references_walk(run->references, run->program->push_references, run);
-    }
+    dmg_status status = direction == DMG_DIRECTION_PULL ? gather_pulled(run) : gather_pushed(run);
     if (status != DMG_OK) {
         return status;
     }
+    run->cache_state = run->engine->groups.group_count > 1 ? DMG_CACHE_OWN : DMG_CACHE_VALID;
     dmg_retrieval_plan plan = plan_own(run, run->program->merge);
     add_stream(&plan, &run->values, 1, DMG_STREAM_READ_WRITE);
     add_stream(&plan, next_activation(run), 64, DMG_STREAM_READ_WRITE);
@@ -296,7 +358,7 @@ static dmg_status iterate_dense(dmg_monotone_run *run, dmg_direction direction, 
 static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *size)
 {
     dmg_engine *engine = run->engine;
-    run->cache_is_valid = false;
+    run->cache_state = DMG_CACHE_STALE;
     dmg_retrieval_plan plan = plan_own(run, run->program->push_sparse);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
     plan.selected_values = &run->values;
@@ -354,13 +416,13 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
     }
     bool in_place = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     uint64_t remote_cost = in_place ? COST_REMOTE_IN_PLACE : COST_REMOTE_BY_LINK;
-    uint64_t ranks = engine->job->size;
+    uint64_t members = engine->groups.members_max; /* who share the partitions; every group has its share of the work */
     uint64_t unexplored = store->arc_count > walked ? store->arc_count - walked : 0;
     uint64_t looked = !run->program->pulls_from_active ? store->arc_count
                       : in_place                       ? unexplored / PULL_SHARE
                                                        : unexplored;
-    uint64_t push_cost = size->arcs * COST_LOWER / ranks + size->arcs * (ranks - 1) / ranks * remote_cost;
-    uint64_t pull_cost = looked + store->vertex_count * ranks;
+    uint64_t push_cost = size->arcs * COST_LOWER / members + size->arcs * (members - 1) / members * remote_cost;
+    uint64_t pull_cost = looked + store->vertex_count * members;
     return push_cost > pull_cost ? DMG_DIRECTION_PULL : DMG_DIRECTION_PUSH;
 }
 
@@ -427,6 +489,7 @@ dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *
         status = iterate(&run, &size, &walked);
     }
     dmg_references_destroy(run.references);
+    dmg_group_exchange_destroy(run.exchange);
     uint64_t vertices = run.last - run.first;
     dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, vertices * dmg_combine_bytes(program->combine));
     dmg_budget_free(engine->budget, DMG_BUDGET_BITMAP, run.frontier, (vertices + 63) / 64 * 8);

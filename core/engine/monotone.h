@@ -14,7 +14,8 @@
  *                   vertex of the graph that can still fall it looks at the edges whose sources it caches
  *     sparse        no cache: updates of the pool alone (DMG, section 4.3.2)
  *
- * After a dense iteration the cached attributes are merged into the pool in sequential writes. The mode of the next
+ * After a dense iteration the cached attributes are merged into the pool in sequential writes; where several groups of
+ * compute nodes cache the same partition, what they found is combined before (group_exchange.h). The mode of the next
  * iteration is chosen from counts that the barrier brought.
  *
  * The specialised loops of a program come from monotone.inc, which its file includes.
@@ -22,9 +23,17 @@
 #ifndef DMG_CORE_ENGINE_MONOTONE_H
 #define DMG_CORE_ENGINE_MONOTONE_H
 
+#include "core/engine/group_exchange.h"
 #include "core/engine/references.h"
 
 typedef struct dmg_monotone_run dmg_monotone_run;
+
+/** Of a rank's cache: of which vertices it has the attributes that the pool has. */
+typedef enum dmg_cache_state {
+    DMG_CACHE_STALE, /**< of none */
+    DMG_CACHE_OWN,   /**< of those that this rank walks, not of what other groups walk */
+    DMG_CACHE_VALID
+} dmg_cache_state;
 
 typedef void (*dmg_phase_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
 
@@ -49,7 +58,7 @@ struct dmg_monotone_run {
     dmg_engine *engine;
     const dmg_monotone_program *program;
     const void *parameters; /**< the algorithm's */
-    uint64_t first;         /**< this rank's vertices */
+    uint64_t first;         /**< the vertices whose attributes this rank caches */
     uint64_t last;
     dmg_range_array values;
     dmg_range_array activation[2]; /**< words of 64 vertices: of this iteration, and of the next */
@@ -58,8 +67,9 @@ struct dmg_monotone_run {
     dmg_references *references;    /**< NULL: nothing is passed on by reference */
     void *cache;                   /**< the attributes of [first, last) */
     uint64_t *frontier;            /**< pull: the activation words of [first, last) */
-    bool cache_is_valid;
-    bool clears_activation; /**< in this pass */
+    dmg_cache_state cache_state;
+    dmg_group_exchange *exchange; /**< NULL: one group, or no dense push yet */
+    bool clears_activation;       /**< in this pass */
 };
 
 /**

@@ -24,10 +24,26 @@ struct dmg_references {
     struct walker *walkers;
 };
 
+/* An array a group, since references stay among its members. All ranks take part in sharing each of them. */
+static dmg_status share_directories(dmg_references *references)
+{
+    dmg_engine *engine = references->engine;
+    dmg_status status = DMG_OK;
+    for (uint32_t group = 0; group < engine->groups.group_count && status == DMG_OK; group++) {
+        dmg_range_array directories;
+        status = dmg_engine_array(engine, dmg_reference_board_elements(engine->groups.members_max),
+                                  DMG_REFERENCE_BOARD_ELEMENT_BYTES, &directories);
+        if (status == DMG_OK && group == engine->groups.group) {
+            references->directories = directories;
+        }
+    }
+    return status;
+}
+
 dmg_status dmg_references_create(dmg_engine *engine, dmg_references **out)
 {
     *out = NULL;
-    if (engine->job->size == 1 || engine->options.reference_edges == DMG_REFERENCE_EDGES_NEVER) {
+    if (engine->groups.members_max == 1 || engine->options.reference_edges == DMG_REFERENCE_EDGES_NEVER) {
         return DMG_OK;
     }
     void *memory;
@@ -40,12 +56,11 @@ dmg_status dmg_references_create(dmg_engine *engine, dmg_references **out)
     references->edges_max =
         engine->options.reference_edges ? engine->options.reference_edges : DMG_REFERENCE_EDGES_DEFAULT;
     references->in_place = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    status = dmg_engine_array(engine, dmg_reference_board_elements(engine->job->size),
-                              DMG_REFERENCE_BOARD_ELEMENT_BYTES, &references->directories);
+    status = share_directories(references);
     if (status == DMG_OK) {
-        status =
-            dmg_reference_board_create(engine->budget, engine->job->rank, engine->job->size, engine->options.threads,
-                                       engine->job->id, &references->directories, &references->board);
+        status = dmg_reference_board_create(engine->budget, engine->groups.member, engine->groups.members,
+                                            engine->options.threads, engine->job->id, &references->directories,
+                                            &references->board);
     }
     if (status == DMG_OK) {
         status = dmg_budget_allocate(engine->budget, DMG_BUDGET_UPDATES,

@@ -19,14 +19,15 @@ typedef bool (*dmg_apply_references)(void *context, uint32_t worker, const dmg_v
 
 typedef struct dmg_references dmg_references;
 
-/** `*references` is NULL where nothing is passed on: one rank, or switched off. Every rank calls it. */
+/** `*references` is NULL where nothing is passed on: one member a group, or switched off. Every rank calls it. */
 dmg_status dmg_references_create(dmg_engine *engine, dmg_references **references);
 /** NULL is allowed. */
 void dmg_references_destroy(dmg_references *references);
 
 /** Before an iteration's edges are walked. */
 void dmg_references_clear(dmg_references *references);
-/** Pass a segment on, unless it is too short or there is no room. */
+/** Pass a segment on to a member of this rank's group, `rank` being its number there, unless it is too short or there
+ * is no room. */
 bool dmg_references_offer(dmg_references *references, uint32_t worker, uint32_t vertex, uint64_t value, uint32_t rank,
                           dmg_address first_edge, uint32_t count);
 /** When a worker has no more edges to walk. */

@@ -65,6 +65,7 @@ typedef struct dmg_chunk {
 typedef struct dmg_retrieval_plan {
     uint64_t first; /**< the vertices of the phase; a multiple of 64 */
     uint64_t last;
+    dmg_deal deal; /**< which of them this compute node takes; zero: all */
     uint32_t stream_count;
     dmg_stream streams[DMG_STREAMS_MAX];
     const dmg_range_array *selected_values; /**< NULL: none */
@@ -72,8 +73,8 @@ typedef struct dmg_retrieval_plan {
     bool local_segments_only;               /**< of out-of-place lists, just the segments of this node's partitions */
     /**
      * Offered each segment of an out-of-place list whose edges go to another rank's partitions (RefRD; DMG,
-     * section 4.3.1); NULL: none is offered. When it returns true the phase has passed the segment on, and its edges
-     * are not fetched.
+     * section 4.3.1), `rank` being that among the setup's `ranks`; NULL: none is offered. When it returns true the
+     * phase has passed the segment on, and its edges are not fetched.
      */
     bool (*refer)(void *context, uint32_t worker, uint32_t vertex, uint32_t rank, dmg_address first_edge,
                   uint32_t count);
@@ -95,7 +96,7 @@ typedef struct dmg_retrieval_setup {
     const dmg_graph_store *store;
     uint32_t first_partition; /**< this compute node's */
     uint32_t last_partition;
-    uint32_t rank; /**< of `ranks`, who share the partitions */
+    uint32_t rank; /**< of `ranks`, who share the partitions: this one among the members of its group (groups.h) */
     uint32_t ranks;
     uint32_t tasks; /**< in flight, at least 1 */
 } dmg_retrieval_setup;

@@ -36,9 +36,11 @@ struct dmg_engine {
     dmg_thread_team *team;
     dmg_worker *workers;
     dmg_chunks chunks;
-    uint32_t first_partition; /**< of this rank */
+    dmg_groups groups;
+    dmg_deal deal;            /**< of [first_vertex, last_vertex), the vertices that this rank walks and writes */
+    uint32_t first_partition; /**< that this rank caches */
     uint32_t last_partition;
-    uint64_t first_vertex;
+    uint64_t first_vertex; /**< of these */
     uint64_t last_vertex;
     dmg_update_method update_method; /**< of dense iterations: not AUTO */
     uint32_t arrays_shared;          /**< names the next one */

@@ -132,6 +132,17 @@ def references():
         compare(answer, wanted)
 
 
+def cachings():
+    wanted = reference.bfs(PLAIN, 1)
+    run = dmgraph("run", "bfs", GRAPH, "--source", 1, "--cns", 3, "--json")
+    vertices = json.loads(run.out)["graph"]["vertices"]
+    for caching in ("partition", "full"):
+        compare(answer_of("bfs", option("caching"), caching, "--density", "dense", "--cns", 3), wanted)
+        run = dmgraph("run", "bfs", GRAPH, option("caching"), caching, "--density", "dense", "--cns", 3, "--json")
+        cached = sum(node["cache"]["peak_bytes_by_purpose"]["attributes"] for node in json.loads(run.out)["nodes"]["compute_nodes"])
+        require(cached == 8 * vertices * (3 if caching == "full" else 1), f"{caching}: {cached} bytes for {vertices} vertices")
+
+
 def precisions():
     for precision in ("auto", "single", "double"):
         answer = answer_of("pagerank", option("precision"), precision, "--tolerance", 1e-8)
@@ -351,7 +362,7 @@ def every_option_is_tested():
 def main():
     for function in (
             numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
-            source, pagerank_options, directions, ways_of_updating, references, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
+            source, pagerank_options, directions, ways_of_updating, references, cachings, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, what_memory_nodes_did, summary, quiet, log_level,
             a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements,

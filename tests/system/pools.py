@@ -132,12 +132,36 @@ def one_load_serves_any_number_of_compute_nodes():
     with Pool():
         run("load", SMALL, "--pool", "p", "--as", "small", "--cns", 2)
         full = allocated()
-        for cns in (1, 2, 3, 5, 8, 16) if not IS_THIN else (1, 3, 16):
+        for cns in (1, 2, 3, 5, 8, 16, 17) if not IS_THIN else (1, 3, 16):
             same(answer_of("bfs", "small", "--source", SOURCE, "--cns", cns, "--threads", 1), wanted)
             same(answer_of("cc", "small", "--cns", cns, "--threads", 1), components)
             require(allocated() == full, f"{cns} compute nodes left memory: {allocated()} instead of {full}")
-        error = run("run", "cc", "small", "--pool", "p", "--cns", 17, expect=USAGE).err
-        require("--partitions 17" in one_line(error), error)
+
+
+def more_compute_nodes_than_partitions_form_groups():
+    wanted = {algorithm: expected(SMALL, algorithm) for algorithm in ("bfs", "cc", "pagerank", "sssp")}
+    with Pool():
+        run("load", SMALL, "--pool", "p", "--as", "small", "--partitions", 4)
+        full = allocated()
+        for cns, algorithm, members, words in (
+                (8, "bfs", [4, 4], ()), (8, "cc", [4, 4], ("--density", "dense", "--direction", "push")), (7, "pagerank", [3, 4], ()),
+                (16, "pagerank", [4, 4, 4, 4], ("--direction", "push")), (3, "sssp", [1, 1, 1], ("--caching", "full"))):
+            out = path_of(f"groups-{uuid.uuid4()}")
+            report = json.loads(run("run", algorithm, "small", "--pool", "p", "--cns", cns, "--threads", 1, "--verify", "--json",
+                                    "--output", out, *words).out)
+            same(read_answer(out), wanted[algorithm], 1e-6)
+            nodes = report["nodes"]
+            require(nodes["groups"] == {"count": len(members), "members": members}, nodes["groups"])
+            places = [(node["group"], node["member"]) for node in nodes["compute_nodes"]]
+            require(places == [(group, member) for group in range(len(members)) for member in range(members[group])], places)
+            require(allocated() == full, f"{cns} compute nodes left memory: {allocated()} instead of {full}")
+        out = run("run", "cc", "small", "--pool", "p", "--cns", 5, "--threads", 1).out
+        require("5 compute nodes of 1 thread in 2 groups of 2 or 3, over" in out, out)
+        out = run("run", "cc", "small", "--pool", "p", "--cns", 2, "--threads", 1, "--caching", "full").out
+        require("2 compute nodes of 1 thread, each caching all attributes, over" in out, out)
+        run("load", DENSE_IDS, "--pool", "p", "--as", "fine", "--partitions", 23)
+        error = run("run", "pagerank", "fine", "--pool", "p", "--cns", 23, "--threads", 1, "--direction", "pull", expect=LIMIT).err
+        require("fewer partitions" in one_line(error), error)
 
 
 def all_algorithms_and_kinds_of_graphs():
@@ -232,7 +256,7 @@ def misuse():
         for words in (("load", SMALL, "--pool", "p"), ("load", SMALL, "--as", "y"), ("load", SMALL, "--pool", "none", "--as", "y"),
                       ("load", SMALL, "--pool", "p", "--as", "a/b"), ("load", SMALL, "--pool", "../p", "--as", "y"),
                       ("load", SMALL, "--pool", "p", "--as", "y", "--partitions", 65),
-                      ("load", SMALL, "--pool", "p", "--as", "y", "--partitions", 1, "--cns", 2),
+                      ("load", SMALL, "--pool", "p", "--as", "y", "--partitions", 1, "--cns", 65),
                       ("unload", "x"), ("list",), ("pool", "status", "none"), ("pool", "stop", "none"), ("pool",),
                       ("pool", "start"), ("pool", "start", "--name", "/tmp/x"), ("pool", "start", "--name", ".x"),
                       ("pool", "start", "--name", "y", "--mns", 3, "--memory", "4M,4M"),
@@ -536,7 +560,8 @@ def an_interrupted_start_leaves_nothing():
 
 def main():
     for function in (
-            one_load_serves_any_number_of_compute_nodes, all_algorithms_and_kinds_of_graphs, empty_and_tiny_graphs,
+            one_load_serves_any_number_of_compute_nodes, more_compute_nodes_than_partitions_form_groups,
+            all_algorithms_and_kinds_of_graphs, empty_and_tiny_graphs,
             negative_weights_are_refused_by_their_line, status_says_what_there_is, names_are_taken_once, misuse,
             a_graph_larger_than_any_memory_node, memory_follows_the_sizes_of_the_nodes,
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
