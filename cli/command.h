@@ -11,9 +11,10 @@ typedef struct dmg_command {
     const char *name;      /**< may be two words: "info graph" */
     const char *arguments; /**< "ALGORITHM GRAPH" */
     uint32_t argument_count;
-    const char *summary; /**< one line, for the list of subcommands */
-    const char *details; /**< for its own help; may be NULL */
-    bool is_internal;    /**< not listed */
+    uint32_t optional_count; /**< arguments that may follow those */
+    const char *summary;     /**< one line, for the list of subcommands */
+    const char *details;     /**< for its own help; may be NULL */
+    bool is_internal;        /**< not listed */
     const dmg_option_id *options;
     /** Do it; returns the exit code. */
     int (*run)(dmg_settings *settings);
@@ -33,6 +34,7 @@ extern const dmg_command dmg_command_info_graph;
 extern const dmg_command dmg_command_info_transports;
 extern const dmg_command dmg_command_info_links;
 extern const dmg_command dmg_command_perf;
+extern const dmg_command dmg_command_compare;
 extern const dmg_command dmg_command_memory_node;
 extern const dmg_command dmg_command_compute_node;
 

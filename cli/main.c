@@ -14,23 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const dmg_command *const commands[] = {&dmg_command_run,
-                                              &dmg_command_pool_start,
-                                              &dmg_command_pool_status,
-                                              &dmg_command_pool_stop,
-                                              &dmg_command_pool_clean,
-                                              &dmg_command_load,
-                                              &dmg_command_unload,
-                                              &dmg_command_list,
-                                              &dmg_command_convert,
-                                              &dmg_command_generate_kron,
-                                              &dmg_command_info_graph,
-                                              &dmg_command_info_transports,
-                                              &dmg_command_info_links,
-                                              &dmg_command_perf,
-                                              &dmg_command_memory_node,
-                                              &dmg_command_compute_node,
-                                              NULL};
+static const dmg_command *const commands[] = {
+    &dmg_command_run,           &dmg_command_pool_start,   &dmg_command_pool_status,
+    &dmg_command_pool_stop,     &dmg_command_pool_clean,   &dmg_command_load,
+    &dmg_command_unload,        &dmg_command_list,         &dmg_command_convert,
+    &dmg_command_generate_kron, &dmg_command_info_graph,   &dmg_command_info_transports,
+    &dmg_command_info_links,    &dmg_command_perf,         &dmg_command_compare,
+    &dmg_command_memory_node,   &dmg_command_compute_node, NULL};
 
 static int usage_error(void)
 {
@@ -112,12 +102,14 @@ static int run_command(const dmg_command *command, int count, char *const *argum
         print_command_help(command);
         return DMG_EXIT_OK;
     }
-    if (status == DMG_OK && settings.positional_count != command->argument_count) {
+    uint32_t most_arguments = command->argument_count + command->optional_count;
+    if (status == DMG_OK &&
+        (settings.positional_count < command->argument_count || settings.positional_count > most_arguments)) {
         status = settings.positional_count < command->argument_count
                      ? dmg_error(DMG_ERR_ARGUMENT, "an argument is missing: dmgraph %s %s", command->name,
                                  command->arguments)
                      : dmg_error(DMG_ERR_ARGUMENT, "'%s' is one argument too many: dmgraph %s %s",
-                                 settings.positionals[command->argument_count], command->name, command->arguments);
+                                 settings.positionals[most_arguments], command->name, command->arguments);
     }
     if (status != DMG_OK) {
         dmg_error_prefix(status, "%s", command->name);

@@ -104,8 +104,23 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_FIT] = {"fit", DMG_TYPE_TEXT, "FILE.link", NULL, NULL, 0, 0, 0, 0,
                         "measure what a link profile has, and write one"},
     [DMG_OPTION_CSV] = {"csv", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print comma-separated values"},
+    [DMG_OPTION_WITH] = {"with", DMG_TYPE_TEXTS, "TRANSPORT,LINK", NULL, NULL, 0, 0, 0, 0,
+                         "a configuration, given once for each; LINK may be none (default: cxl_shm,polar-cxl and "
+                         "ucx,polar-rdma)"},
+    [DMG_OPTION_CNS_LIST] = {"cns", DMG_TYPE_TEXT, "LIST", NULL, "1,2", 0, 0, 0, 0,
+                             "numbers of compute nodes to run with"},
+    [DMG_OPTION_ROUNDS] =
+        {"rounds", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 25, 0, 0,
+         "times that everything is run (default: 3; up to 7 where that is soon done, 2 where it takes long)"},
+    [DMG_OPTION_UNCERTAINTY] = {"uncertainty", DMG_TYPE_REAL, "FACTOR", NULL, "1.5", 0, 0, 1, 1000,
+                                "by which the numbers of a profile may be off"},
+    [DMG_OPTION_RUNS_ONLY] = {"runs-only", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                              "do not measure the transports, nor prove the links"},
+    [DMG_OPTION_CSV_FILE] = {"csv", DMG_TYPE_TEXT, "FILE", NULL, NULL, 0, 0, 0, 0,
+                             "write all numbers as comma-separated values (default: beside --output)"},
     [DMG_OPTION_OUTPUT] = {"output", DMG_TYPE_TEXT, "FILE", NULL, NULL, 0, 0, 0, 0,
-                           "write one line a vertex, by ascending id; - is the standard output"},
+                           "write the answer, one line a vertex by ascending id, or the report in HTML; - is the "
+                           "standard output"},
     [DMG_OPTION_VERIFY] = {"verify", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "compare with a serial computation"},
     [DMG_OPTION_TABLE] = {"table", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print a line an iteration"},
     [DMG_OPTION_JSON] = {"json", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
@@ -328,6 +343,7 @@ static dmg_status parse_value(const dmg_option *option, const char *text, dmg_op
         value->number = 1;
         break;
     case DMG_TYPE_TEXT:
+    case DMG_TYPE_TEXTS:
         if (!*text) {
             status = dmg_error(DMG_ERR_ARGUMENT, "the value is empty");
         }
@@ -467,6 +483,12 @@ dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *cons
             return status;
         }
         settings->values[id].is_given = true;
+        if (option->type == DMG_TYPE_TEXTS) {
+            if (settings->repeated_count == DMG_REPEATS_MAX) {
+                return dmg_error(DMG_ERR_ARGUMENT, "--%s may be given %d times", option->name, DMG_REPEATS_MAX);
+            }
+            settings->repeated[settings->repeated_count++] = text;
+        }
     }
     return DMG_OK;
 }
@@ -500,6 +522,11 @@ json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *setti
             shown = json_boolean(value->number != 0);
         } else if (!value->has_value) {
             shown = json_null();
+        } else if (option->type == DMG_TYPE_TEXTS) {
+            shown = json_array();
+            for (uint32_t i = 0; i < settings->repeated_count; i++) {
+                json_array_append_new(shown, dmg_json_text(settings->repeated[i]));
+            }
         } else if (option->type == DMG_TYPE_TEXT || option->type == DMG_TYPE_CHOICE) {
             shown = dmg_json_text(value->text);
         } else if (option->type == DMG_TYPE_REAL) {

@@ -65,6 +65,12 @@ typedef enum dmg_option_id {
     DMG_OPTION_CALIBRATE,
     DMG_OPTION_FIT,
     DMG_OPTION_CSV,
+    DMG_OPTION_WITH,
+    DMG_OPTION_CNS_LIST,
+    DMG_OPTION_ROUNDS,
+    DMG_OPTION_UNCERTAINTY,
+    DMG_OPTION_RUNS_ONLY,
+    DMG_OPTION_CSV_FILE,
     DMG_OPTION_OUTPUT,
     DMG_OPTION_VERIFY,
     DMG_OPTION_TABLE,
@@ -84,6 +90,7 @@ typedef enum dmg_option_id {
 typedef enum dmg_option_type {
     DMG_TYPE_FLAG,   /**< given or not */
     DMG_TYPE_TEXT,   /**< anything */
+    DMG_TYPE_TEXTS,  /**< anything, and may be given several times: settings->repeated. At most one a command */
     DMG_TYPE_NUMBER, /**< an unsigned integer */
     DMG_TYPE_SIZE,   /**< bytes, with K, M, G or T behind the number for powers of 1,024 */
     DMG_TYPE_SIZES,  /**< one or several, with commas between them; its number is the first */
@@ -113,15 +120,19 @@ typedef struct dmg_option_value {
     const char *text; /**< as it stood on the command line, or the default */
 } dmg_option_value;
 
-#define DMG_POSITIONALS_MAX 4
+#define DMG_POSITIONALS_MAX 9
 /** Sizes that one option takes. */
 #define DMG_SIZES_MAX 16
+/** Times that an option of type DMG_TYPE_TEXTS is taken. */
+#define DMG_REPEATS_MAX 6
 
 /** All settings of one call of the program. The texts point into argv. */
 typedef struct dmg_settings {
     dmg_option_value values[DMG_OPTION_COUNT];
     const char *positionals[DMG_POSITIONALS_MAX];
     uint32_t positional_count;
+    const char *repeated[DMG_REPEATS_MAX]; /**< the values of the option that may be given several times */
+    uint32_t repeated_count;
 } dmg_settings;
 
 const dmg_option *dmg_option_get(dmg_option_id id);

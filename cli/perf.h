@@ -68,11 +68,17 @@ dmg_status dmg_perf_region_touch(const dmg_perf_region *region);
 /** Latencies in ticks, in buckets that are exact to 0.4 per cent. */
 typedef struct dmg_perf_histogram dmg_perf_histogram;
 
+#define DMG_PERF_QUANTILES 17
+
 typedef struct dmg_perf_result {
     uint64_t operations;
     double seconds;
     double least_ns, median_ns, p99_ns, p999_ns;
+    double quantiles_ns[DMG_PERF_QUANTILES]; /**< of dmg_perf_quantile_parts */
 } dmg_perf_result;
+
+/** Which parts of all operations the quantiles are of, ascending: enough to draw a distribution and its tail. */
+extern const double dmg_perf_quantile_parts[DMG_PERF_QUANTILES];
 
 /** Run all threads of the point for the duration. DMG_ERR_UNSUPPORTED for touch without LOAD_STORE. */
 dmg_status dmg_perf_measure(const dmg_perf_region *region, const dmg_perf_point *point, uint64_t duration_ns,

@@ -29,6 +29,9 @@ const char *dmg_perf_kind_name(int kind)
     return kind == DMG_PERF_TOUCH ? "touch" : dmg_operation_kind_name((dmg_operation_kind)kind);
 }
 
+const double dmg_perf_quantile_parts[DMG_PERF_QUANTILES] = {0.001, 0.01, 0.05, 0.1,  0.2,  0.3,  0.4,   0.5,  0.6,
+                                                            0.7,   0.8,  0.9,  0.95, 0.98, 0.99, 0.995, 0.999};
+
 /* ---- histogram ---- */
 
 struct dmg_perf_histogram {
@@ -390,6 +393,9 @@ static void add_up(crew_member *members, uint32_t count, double ticks_a_second, 
     result->median_ns = histogram_quantile(sum, 0.5) * ns_a_tick;
     result->p99_ns = histogram_quantile(sum, 0.99) * ns_a_tick;
     result->p999_ns = histogram_quantile(sum, 0.999) * ns_a_tick;
+    for (uint32_t i = 0; i < DMG_PERF_QUANTILES; i++) {
+        result->quantiles_ns[i] = histogram_quantile(sum, dmg_perf_quantile_parts[i]) * ns_a_tick;
+    }
 }
 
 static dmg_status run_crew(crew_member *members, uint32_t count, perf_crew *crew)

@@ -24,6 +24,16 @@ void dmg_perf_report_begin(dmg_perf_report *report)
     }
 }
 
+/** [[part, nanoseconds], ...] */
+static json_t *quantiles_json(const dmg_perf_result *result)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < DMG_PERF_QUANTILES; i++) {
+        json_array_append_new(list, json_pack("[f, f]", dmg_perf_quantile_parts[i], result->quantiles_ns[i]));
+    }
+    return list;
+}
+
 void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result)
 {
     double rate = result->seconds > 0 ? (double)result->operations / result->seconds : 0;
@@ -45,13 +55,13 @@ void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, c
         fflush(stdout);
         break;
     case DMG_PERF_JSON:
-        json_array_append_new(report->rows,
-                              json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f}", "operation",
-                                        kind, "bytes", (json_int_t)point->bytes, "depth", (json_int_t)point->depth,
-                                        "threads", (json_int_t)point->threads, "min_ns", result->least_ns, "p50_ns",
-                                        result->median_ns, "p99_ns", result->p99_ns, "p999_ns", result->p999_ns,
-                                        "operations", (json_int_t)result->operations, "seconds", result->seconds,
-                                        "mops", mops, "gbs", gbs));
+        json_array_append_new(
+            report->rows,
+            json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:o}", "operation", kind, "bytes",
+                      (json_int_t)point->bytes, "depth", (json_int_t)point->depth, "threads",
+                      (json_int_t)point->threads, "min_ns", result->least_ns, "p50_ns", result->median_ns, "p99_ns",
+                      result->p99_ns, "p999_ns", result->p999_ns, "operations", (json_int_t)result->operations,
+                      "seconds", result->seconds, "mops", mops, "gbs", gbs, "quantiles", quantiles_json(result)));
         break;
     }
 }

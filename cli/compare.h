@@ -1,0 +1,235 @@
+/**
+ * @file compare.h
+ * The same work over several interconnects: what is compared, and what came out. The parts are
+ *
+ *     command_compare.c      the course, from the settings to the exit code
+ *     compare_plan.c         which configurations, algorithms and numbers of compute nodes
+ *     compare_child.c        a call of this program, and the JSON that it prints
+ *     compare_runs.c         the runs, in turns
+ *     compare_micro.c        what the transports do by themselves, and whether the emulated links hold
+ *     compare_statistics.c   medians, spreads, winners
+ *     compare_sensitivity.c  what if the links were a little different
+ *     compare_answer.c       the sentences: who wins, by how much, why, and whether it would stay so
+ *     compare_print.c        a table for people, and one object of JSON
+ *     compare_csv.c          all numbers
+ *     compare_page.c         the HTML report; its figures are in compare_figures_runs.c and compare_figures_micro.c
+ */
+#ifndef DMG_CLI_COMPARE_H
+#define DMG_CLI_COMPARE_H
+
+#include "cli/compare_sensitivity.h"
+#include "cli/compare_statistics.h"
+#include "cli/graph_source.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "transport/link.h"
+
+#include <jansson.h>
+
+#define DMG_COMPARE_ALGORITHMS_MAX 8
+#define DMG_COMPARE_CNS_MAX        8
+#define DMG_COMPARE_NAME_BYTES     128
+#define DMG_COMPARE_CHOSEN_BYTES   512
+/** By what the emulated points beside the profile differ from it. */
+#define DMG_COMPARE_CHANGE 2.0
+/** How far flips are looked for. */
+#define DMG_COMPARE_FLIP_MOST 64.0
+
+/** How a configuration is run. */
+typedef enum dmg_compare_variant {
+    DMG_VARIANT_AS_IT_IS,
+    DMG_VARIANT_BARE,   /**< without the emulated link */
+    DMG_VARIANT_SLOWER, /**< all latencies DMG_COMPARE_CHANGE times as long */
+    DMG_VARIANT_NARROWER /**< all bandwidths and rates divided by that */,
+    DMG_VARIANTS
+} dmg_compare_variant;
+
+const char *dmg_compare_variant_name(dmg_compare_variant variant);
+
+/* ---- what the transports do by themselves ---- */
+
+#define DMG_COMPARE_QUANTILES_MAX 24
+
+/** A measurement of `dmgraph perf`. */
+typedef struct dmg_compare_point {
+    char operation[16];
+    uint64_t bytes;
+    uint32_t depth, threads;
+    double least_ns, median_ns, p99_ns, p999_ns;
+    double mops, gbs;
+    uint32_t quantile_count;
+    double parts[DMG_COMPARE_QUANTILES_MAX]; /**< ascending */
+    double quantiles_ns[DMG_COMPARE_QUANTILES_MAX];
+} dmg_compare_point;
+
+/** Why a point was measured. */
+typedef enum dmg_compare_sweep {
+    DMG_SWEEP_LATENCY, /**< each operation alone */
+    DMG_SWEEP_LOAD,    /**< threads and operations in flight */
+    DMG_SWEEP_SIZE,
+    DMG_SWEEPS
+} dmg_compare_sweep;
+
+typedef struct dmg_compare_points {
+    dmg_compare_point *points;
+    uint32_t count;
+} dmg_compare_points;
+
+/** What the self-test of the link model said. */
+typedef struct dmg_compare_proof {
+    bool is_there;
+    uint32_t passed, failed, inconclusive, not_emulable;
+    double worst_error; /**< of what passed or failed, as a fraction */
+} dmg_compare_proof;
+
+/* ---- configurations ---- */
+
+typedef struct dmg_compare_configuration {
+    char transport[256];
+    char link[256];                         /**< as it was given; "none" */
+    char name[DMG_COMPARE_NAME_BYTES];      /**< short, for curves: "polar-cxl" */
+    char title[2 * DMG_COMPARE_NAME_BYTES]; /**< "polar-cxl over cxl_shm" */
+    bool has_link;
+    dmg_link_profile *profile; /**< NULL without a link */
+    int changed[DMG_VARIANTS]; /**< files of changed profiles; -1: none */
+    bool has_load_store;
+    char chosen[DMG_COMPARE_CHOSEN_BYTES];
+    dmg_compare_points sweeps[DMG_SWEEPS];
+    dmg_compare_proof proof;
+} dmg_compare_configuration;
+
+/* ---- runs ---- */
+
+/** What came out of one configuration, algorithm, number of compute nodes and variant. */
+typedef struct dmg_compare_cell {
+    uint32_t count;                           /**< rounds */
+    double seconds[DMG_COMPARE_ROUNDS_MAX];   /**< of the iterations, with what an emulated link takes */
+    double waits[DMG_COMPARE_ROUNDS_MAX];     /**< of them, for operations and in barriers, mean of a worker */
+    double accounted[DMG_COMPARE_ROUNDS_MAX]; /**< of them, modelled and not waited for */
+    double totals[DMG_COMPARE_ROUNDS_MAX];    /**< the whole run with starting and loading, wall-clock */
+    /* Of the last round. */
+    dmg_counters counters;
+    uint64_t iterations;
+    uint64_t arcs; /**< walked */
+    uint32_t workers, memory_nodes;
+} dmg_compare_cell;
+
+typedef struct dmg_compare {
+    const dmg_settings *settings;
+    const char *path;
+    dmg_graph_source source;
+    dmg_compare_configuration configurations[DMG_COMPARE_CONFIGURATIONS_MAX];
+    uint32_t configuration_count;
+    const char *algorithms[DMG_COMPARE_ALGORITHMS_MAX];
+    uint32_t algorithm_count;
+    uint32_t cns[DMG_COMPARE_CNS_MAX]; /**< the first one is what the answer is about */
+    uint32_t cns_count;
+    uint32_t rounds;
+    dmg_compare_cell *cells;
+    json_t *answers[DMG_COMPARE_ALGORITHMS_MAX]; /**< what the first run of each said, for the others to agree */
+    bool has_measured;                           /**< transports and links, too */
+    double seconds;                              /**< that all of it took */
+    char host[256];
+    double load; /**< of the machine before the runs: threads that wanted a core */
+    uint32_t cores;
+    char date[32];
+} dmg_compare;
+
+static inline dmg_compare_cell *dmg_compare_cell_of(const dmg_compare *compare, uint32_t configuration,
+                                                    uint32_t algorithm, uint32_t cns, dmg_compare_variant variant)
+{
+    size_t index = ((size_t)configuration * compare->algorithm_count + algorithm) * compare->cns_count + cns;
+    return &compare->cells[index * DMG_VARIANTS + variant];
+}
+
+/** The times of an algorithm over all configurations. */
+dmg_compare_times dmg_compare_times_of(const dmg_compare *compare, uint32_t algorithm, uint32_t cns,
+                                       dmg_compare_variant variant);
+/** Of all algorithms together, by their geometric mean. */
+dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t cns, dmg_compare_variant variant);
+/** A run as the model of sensitivity sees it. */
+dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns);
+
+/** Where the time of a run goes, seconds; medians. */
+typedef struct dmg_compare_split {
+    double compute;  /**< the program's own work, with posting operations */
+    double software; /**< waiting that is there without a link, too: for the backend, and in barriers */
+    double link;     /**< what the emulated link adds */
+} dmg_compare_split;
+dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm,
+                                       uint32_t cns);
+
+/* ---- steps ---- */
+
+/** Read the settings into the plan. DMG_ERR_ARGUMENT and what loading a profile gives. */
+dmg_status dmg_compare_plan(dmg_compare *compare);
+/** Read the graph, once for all runs, and choose the algorithms that the user did not. */
+dmg_status dmg_compare_read_graph(dmg_compare *compare);
+/** Run everything, in turns. DMG_ERR_VERIFY when answers differ between configurations. */
+dmg_status dmg_compare_run_all(dmg_compare *compare);
+/** Measure the transports, and prove the links. */
+dmg_status dmg_compare_measure(dmg_compare *compare);
+void dmg_compare_close(dmg_compare *compare);
+
+/** Say on a terminal how far it is. */
+void dmg_compare_progress(const dmg_compare *compare, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- calls of this program ---- */
+
+#define DMG_COMPARE_WORDS_MAX 96
+
+/** The words of a call; they are copied. */
+typedef struct dmg_compare_call {
+    char *words[DMG_COMPARE_WORDS_MAX + 1];
+    uint32_t count;
+} dmg_compare_call;
+
+void dmg_compare_call_add(dmg_compare_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Add "--name" and, but for flags, the value: of options that the user gave. */
+void dmg_compare_call_add_given(dmg_compare_call *call, const dmg_settings *settings, const dmg_option_id *options);
+/**
+ * Run this program with these words, as a child that dies with this process, and take in the JSON that it prints.
+ * Frees the words.
+ *
+ * @param accepted  an exit code that is no failure besides 0
+ * @return DMG_OK; what the child's exit code says, with the child's own sentence; DMG_ERR_PROTOCOL when it printed no
+ * JSON
+ */
+dmg_status dmg_compare_call_run(dmg_compare_call *call, int accepted, json_t **object);
+
+/* ---- what is said ---- */
+
+#define DMG_COMPARE_SENTENCE_BYTES 640
+
+/** The answer in sentences, in this order. */
+typedef enum dmg_compare_sentence {
+    DMG_SENTENCE_WINNER,     /**< which wins, by how much, with what spread */
+    DMG_SENTENCE_ALGORITHMS, /**< whether all algorithms agree */
+    DMG_SENTENCE_WHY,
+    DMG_SENTENCE_FLIP, /**< whether it would stay so, were the profiles off */
+    DMG_SENTENCE_ACCOUNTED,
+    DMG_SENTENCE_BUSY,
+    DMG_SENTENCES
+} dmg_compare_sentence;
+
+/** Write one; "" when there is nothing to say. */
+void dmg_compare_say(const dmg_compare *compare, dmg_compare_sentence which, char text[DMG_COMPARE_SENTENCE_BYTES]);
+/** Why the winner of an algorithm wins: operations, bytes and waits. */
+void dmg_compare_say_why(const dmg_compare *compare, uint32_t algorithm, char text[DMG_COMPARE_SENTENCE_BYTES]);
+/** By what factor the numbers of the two leading links must be off to flip the answer; infinity: by none. */
+double dmg_compare_flip_factor(const dmg_compare *compare);
+/** Whether any run was accounted for, not waited for. */
+bool dmg_compare_is_accounted(const dmg_compare *compare);
+/** What the self-test said about a link: "11 of 14 checks pass ...", or how to make it. */
+void dmg_compare_say_proof(const dmg_compare_configuration *configuration, char text[DMG_COMPARE_SENTENCE_BYTES]);
+
+void dmg_compare_print(FILE *to, const dmg_compare *compare);
+json_t *dmg_compare_json(const dmg_compare *compare);
+void dmg_compare_write_csv(FILE *to, const dmg_compare *compare);
+void dmg_compare_write_page(FILE *to, const dmg_compare *compare);
+/** Figures of the page; each with a sentence that says what to see. */
+void dmg_compare_write_run_figures(FILE *to, const dmg_compare *compare);
+void dmg_compare_write_micro_figures(FILE *to, const dmg_compare *compare);
+void dmg_compare_write_sensitivity_figures(FILE *to, const dmg_compare *compare);
+
+#endif

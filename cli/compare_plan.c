@@ -1,0 +1,322 @@
+#include "cli/compare.h"
+
+#include "algorithms/algorithm.h"
+#include "core/base/error.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CNS_MOST 64
+
+/** The pair from one testbed, so the fairest comparison there is (docs/links.md). */
+static const char *const default_configurations[] = {"cxl_shm,polar-cxl", "ucx,polar-rdma"};
+static const char *const default_algorithms[] = {"bfs", "cc", "pagerank"};
+
+const char *dmg_compare_variant_name(dmg_compare_variant variant)
+{
+    static const char *const names[DMG_VARIANTS] = {"as it is", "without link", "latencies x 2", "capacities / 2"};
+    return names[variant];
+}
+
+/* ---- changed links ---- */
+
+/** The text of a profile as a file has it. */
+static void write_profile(FILE *to, const dmg_link_profile *profile, const dmg_link_settings *changed)
+{
+    fprintf(to, "title = changed\nline_bytes = %u\n", changed->line_bytes);
+    for (int cell = 0; cell < DMG_LINK_CELLS; cell++) {
+        if (!profile->is_given[cell]) {
+            continue;
+        }
+        fprintf(to, "%s = ", dmg_link_cell_name((dmg_link_cell)cell));
+        if (changed->cells[cell] > 0) {
+            fprintf(to, "%.9g", changed->cells[cell]);
+        } else {
+            fputs("none", to);
+        }
+        fputs(" | changed by compare\n", to);
+    }
+}
+
+/** A changed profile, in a file without a name, so that nothing is left however this process ends. */
+static dmg_status make_changed(const dmg_link_profile *profile, double latency, double capacity, int *file)
+{
+    dmg_link_settings changed = dmg_link_scaled(&profile->settings, latency, capacity);
+    *file = memfd_create("dmgraph-link", MFD_CLOEXEC);
+    int copy = *file >= 0 ? dup(*file) : -1;
+    FILE *to = copy >= 0 ? fdopen(copy, "w") : NULL;
+    if (!to) {
+        int error = errno;
+        if (copy >= 0) {
+            close(copy);
+        }
+        return dmg_error_errno(DMG_ERR_IO, error, "creating an anonymous file for a link profile");
+    }
+    write_profile(to, profile, &changed);
+    return fclose(to) == 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "writing a link profile");
+}
+
+/* ---- configurations ---- */
+
+static dmg_status load_link(dmg_compare_configuration *configuration)
+{
+    configuration->has_link = strcmp(configuration->link, "none") != 0;
+    if (!configuration->has_link) {
+        return DMG_OK;
+    }
+    configuration->profile = malloc(sizeof *configuration->profile);
+    if (!configuration->profile) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for a link profile");
+    }
+    dmg_status status = dmg_link_profile_load(configuration->link, configuration->profile);
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status == DMG_ERR_NOT_FOUND ? DMG_ERR_ARGUMENT : status, "--with");
+    }
+    status = make_changed(configuration->profile, DMG_COMPARE_CHANGE, 1, &configuration->changed[DMG_VARIANT_SLOWER]);
+    return status == DMG_OK ? make_changed(configuration->profile, 1, DMG_COMPARE_CHANGE,
+                                           &configuration->changed[DMG_VARIANT_NARROWER])
+                            : status;
+}
+
+/** "TRANSPORT,LINK": a transport may have commas of its own, so the last one counts. */
+static dmg_status add_configuration(dmg_compare *compare, const char *text)
+{
+    dmg_compare_configuration *configuration = &compare->configurations[compare->configuration_count++];
+    for (int variant = 0; variant < DMG_VARIANTS; variant++) {
+        configuration->changed[variant] = -1;
+    }
+    const char *comma = strrchr(text, ',');
+    size_t transport = comma ? (size_t)(comma - text) : 0;
+    if (transport == 0 || !comma[1] || transport >= sizeof configuration->transport ||
+        strlen(comma + 1) >= sizeof configuration->link) {
+        return dmg_error(DMG_ERR_ARGUMENT, "--with %s: expected TRANSPORT,LINK as in ucx,polar-rdma or cxl_shm,none",
+                         text);
+    }
+    memcpy(configuration->transport, text, transport);
+    strcpy(configuration->link, comma + 1);
+    return load_link(configuration);
+}
+
+static bool is_name_taken(const dmg_compare *compare, uint32_t index, const char *name)
+{
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        if (i != index && strcmp(compare->configurations[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Curves have little room: the link's name where it says enough, else with the transport. */
+static void name_configurations(dmg_compare *compare)
+{
+    bool need_transport[DMG_COMPARE_CONFIGURATIONS_MAX];
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        dmg_compare_configuration *one = &compare->configurations[i];
+        const char *link = one->has_link ? one->profile->settings.name : "no link";
+        snprintf(one->name, sizeof one->name, "%.60s", one->has_link ? link : one->transport);
+        snprintf(one->title, sizeof one->title, "%.60s over %.120s", link, one->transport);
+    }
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        need_transport[i] = is_name_taken(compare, i, compare->configurations[i].name);
+    }
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        dmg_compare_configuration *one = &compare->configurations[i];
+        if (need_transport[i]) {
+            snprintf(one->name, sizeof one->name, "%.60s/%.60s", one->transport,
+                     one->has_link ? one->profile->settings.name : "none");
+        }
+    }
+}
+
+static dmg_status plan_configurations(dmg_compare *compare)
+{
+    const dmg_settings *settings = compare->settings;
+    bool is_chosen = settings->repeated_count > 0;
+    uint32_t count =
+        is_chosen ? settings->repeated_count : sizeof default_configurations / sizeof default_configurations[0];
+    dmg_status status = DMG_OK;
+    for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
+        status = add_configuration(compare, is_chosen ? settings->repeated[i] : default_configurations[i]);
+    }
+    if (status == DMG_OK && compare->configuration_count < 2) {
+        return dmg_error(DMG_ERR_ARGUMENT, "one configuration is nothing to compare: give --with once more");
+    }
+    if (status == DMG_OK) {
+        name_configurations(compare);
+    }
+    for (uint32_t i = 0; i < compare->configuration_count && status == DMG_OK; i++) {
+        /* Names also hold whether two are alike in all. */
+        if (is_name_taken(compare, i, compare->configurations[i].name)) {
+            status = dmg_error(DMG_ERR_ARGUMENT, "--with %s,%s is given twice", compare->configurations[i].transport,
+                               compare->configurations[i].link);
+        }
+    }
+    return status;
+}
+
+/* ---- numbers of compute nodes ---- */
+
+static dmg_status plan_cns(dmg_compare *compare)
+{
+    const char *rest = dmg_value_text(compare->settings, DMG_OPTION_CNS_LIST);
+    for (;;) {
+        char word[24];
+        size_t length = strcspn(rest, ",");
+        uint64_t number = 0;
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), rest);
+        dmg_status status = dmg_parse_number(word, &number);
+        if (status != DMG_OK) {
+            return dmg_error_prefix(status, "--cns");
+        }
+        if (number < 1 || number > CNS_MOST || compare->cns_count == DMG_COMPARE_CNS_MAX) {
+            return dmg_error(DMG_ERR_ARGUMENT, "--cns %s: expected at most %d numbers from 1 to %d, as in 1,2,4",
+                             dmg_value_text(compare->settings, DMG_OPTION_CNS_LIST), DMG_COMPARE_CNS_MAX, CNS_MOST);
+        }
+        compare->cns[compare->cns_count++] = (uint32_t)number;
+        if (!rest[length]) {
+            return DMG_OK;
+        }
+        rest += length + 1;
+    }
+}
+
+/* ---- algorithms ---- */
+
+static dmg_status add_algorithm(dmg_compare *compare, const char *name)
+{
+    const dmg_algorithm *algorithm = dmg_algorithm_find(name);
+    if (!algorithm) {
+        return dmg_error(DMG_ERR_ARGUMENT, "there is no algorithm '%s'; 'dmgraph help run' lists them", name);
+    }
+    for (uint32_t i = 0; i < compare->algorithm_count; i++) {
+        if (strcmp(compare->algorithms[i], algorithm->name) == 0) {
+            return dmg_error(DMG_ERR_ARGUMENT, "%s is given twice", name);
+        }
+    }
+    compare->algorithms[compare->algorithm_count++] = algorithm->name;
+    return DMG_OK;
+}
+
+static dmg_status plan_algorithms(dmg_compare *compare)
+{
+    dmg_status status = DMG_OK;
+    for (uint32_t i = 1; i < compare->settings->positional_count && status == DMG_OK; i++) {
+        status = add_algorithm(compare, compare->settings->positionals[i]);
+    }
+    return status;
+}
+
+/* ---- where and when ---- */
+
+static void read_processor(char *text, size_t capacity)
+{
+    char line[512];
+    snprintf(text, capacity, "unknown processor");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(text, capacity, "%.100s", colon + 2);
+            break;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+static void describe_host(dmg_compare *compare)
+{
+    char processor[128];
+    struct utsname system;
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    compare->cores = cores > 0 ? (uint32_t)cores : 1;
+    if (getloadavg(&compare->load, 1) != 1) {
+        compare->load = 0;
+    }
+    read_processor(processor, sizeof processor);
+    bool has_system = uname(&system) == 0;
+    snprintf(compare->host, sizeof compare->host, "%s, %" PRIu32 " core%s, %.40s %.40s, load %.1f at the start",
+             processor, compare->cores, compare->cores == 1 ? "" : "s", has_system ? system.sysname : "",
+             has_system ? system.release : "", compare->load);
+    time_t now = time(NULL);
+    struct tm parts;
+    if (localtime_r(&now, &parts)) {
+        strftime(compare->date, sizeof compare->date, "%Y-%m-%d %H:%M", &parts);
+    }
+}
+
+/* ---- the steps ---- */
+
+dmg_status dmg_compare_plan(dmg_compare *compare)
+{
+    compare->path = compare->settings->positionals[0];
+    compare->source.file = -1;
+    dmg_status status = plan_configurations(compare);
+    if (status == DMG_OK) {
+        status = plan_cns(compare);
+    }
+    if (status == DMG_OK) {
+        status = plan_algorithms(compare);
+    }
+    describe_host(compare);
+    return status;
+}
+
+dmg_status dmg_compare_read_graph(dmg_compare *compare)
+{
+    dmg_read_options reading;
+    dmg_status status = dmg_graph_source_options(compare->settings, &reading);
+    /* With both directions, so that no run has to make one. */
+    reading.with_reverse = !dmg_flag(compare->settings, DMG_OPTION_OUT_LISTS_ONLY);
+    if (status == DMG_OK) {
+        dmg_compare_progress(compare, "reading %s", compare->path);
+        status = dmg_graph_source_read(compare->path, &reading, &compare->source);
+    }
+    const dmg_graph *graph = &compare->source.graph;
+    if (status == DMG_OK && graph->vertex_count == 0) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "%s has no vertices: there is nothing to compare", compare->path);
+    }
+    for (size_t i = 0; i < sizeof default_algorithms / sizeof default_algorithms[0] && status == DMG_OK &&
+                       compare->settings->positional_count == 1;
+         i++) {
+        status = add_algorithm(compare, default_algorithms[i]);
+    }
+    bool can_have_sssp = graph->weight_kind != DMG_WEIGHT_NONE && graph->negative_line == 0;
+    if (status == DMG_OK && compare->settings->positional_count == 1 && can_have_sssp) {
+        status = add_algorithm(compare, "sssp");
+    }
+    return status == DMG_OK ? dmg_graph_source_share(compare->path, &reading, &compare->source) : status;
+}
+
+void dmg_compare_close(dmg_compare *compare)
+{
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        dmg_compare_configuration *configuration = &compare->configurations[i];
+        free(configuration->profile);
+        for (int sweep = 0; sweep < DMG_SWEEPS; sweep++) {
+            free(configuration->sweeps[sweep].points);
+        }
+        for (int variant = 0; variant < DMG_VARIANTS; variant++) {
+            if (configuration->changed[variant] >= 0) {
+                close(configuration->changed[variant]);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < DMG_COMPARE_ALGORITHMS_MAX; i++) {
+        json_decref(compare->answers[i]);
+    }
+    dmg_graph_source_close(&compare->source);
+    free(compare->cells);
+}

@@ -1,0 +1,71 @@
+#include "cli/compare_statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Less is a tie: the clock, and what else runs, make as much. */
+#define LEAST_LEAD 1.02
+
+static int compare_reals(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+dmg_spread dmg_spread_of(const double *values, uint32_t count)
+{
+    double sorted[DMG_COMPARE_ROUNDS_MAX];
+    dmg_spread spread = {.count = count < DMG_COMPARE_ROUNDS_MAX ? count : DMG_COMPARE_ROUNDS_MAX};
+    if (spread.count == 0) {
+        return spread;
+    }
+    memcpy(sorted, values, spread.count * sizeof *sorted);
+    qsort(sorted, spread.count, sizeof *sorted, compare_reals);
+    uint32_t middle = spread.count / 2;
+    spread.median = spread.count % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+    spread.least = sorted[0];
+    spread.most = sorted[spread.count - 1];
+    return spread;
+}
+
+dmg_contest dmg_contest_judge(const dmg_compare_times *times)
+{
+    dmg_contest contest = {0};
+    for (uint32_t i = 0; i < times->configurations; i++) {
+        contest.times[i] = dmg_spread_of(times->seconds[i], times->rounds);
+        if (contest.times[i].median < contest.times[contest.winner].median) {
+            contest.winner = i;
+        }
+    }
+    contest.second = contest.winner;
+    for (uint32_t i = 0; i < times->configurations; i++) {
+        bool is_better =
+            contest.second == contest.winner || contest.times[i].median < contest.times[contest.second].median;
+        contest.second = i != contest.winner && is_better ? i : contest.second;
+    }
+    double ratios[DMG_COMPARE_ROUNDS_MAX];
+    for (uint32_t round = 0; round < times->rounds; round++) {
+        ratios[round] = times->seconds[contest.second][round] / times->seconds[contest.winner][round];
+    }
+    contest.ratio = dmg_spread_of(ratios, times->rounds);
+    contest.is_clear =
+        times->configurations > 1 && times->rounds > 1 && contest.ratio.least > 1 && contest.ratio.median > LEAST_LEAD;
+    return contest;
+}
+
+dmg_compare_times dmg_compare_times_mean(const dmg_compare_times *all, uint32_t count)
+{
+    dmg_compare_times mean = {.configurations = all[0].configurations, .rounds = all[0].rounds};
+    for (uint32_t i = 0; i < mean.configurations; i++) {
+        for (uint32_t round = 0; round < mean.rounds; round++) {
+            double sum = 0;
+            for (uint32_t piece = 0; piece < count; piece++) {
+                sum += log(all[piece].seconds[i][round]);
+            }
+            mean.seconds[i][round] = exp(sum / count);
+        }
+    }
+    return mean;
+}

@@ -1,0 +1,340 @@
+/* What `dmgraph compare` makes of its numbers: medians and winners, where an answer flips, charts and pages. */
+#include "suite.h"
+
+#include "cli/chart.h"
+#include "cli/compare_sensitivity.h"
+#include "cli/compare_statistics.h"
+#include "cli/markup.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR 1e-9
+
+/* ---- statistics ---- */
+
+static void a_median_is_the_middle_or_the_mean_of_two(void)
+{
+    const double odd[] = {5, 1, 9};
+    const double even[] = {4, 1, 2, 100};
+    dmg_spread spread = dmg_spread_of(odd, 3);
+    CU_ASSERT_EQUAL(spread.median, 5);
+    CU_ASSERT_EQUAL(spread.least, 1);
+    CU_ASSERT_EQUAL(spread.most, 9);
+    CU_ASSERT_EQUAL(dmg_spread_of(even, 4).median, 3);
+    CU_ASSERT_EQUAL(dmg_spread_of(even, 1).median, 4);
+    CU_ASSERT_EQUAL(dmg_spread_of(even, 0).count, 0);
+}
+
+static void the_winner_has_the_least_median(void)
+{
+    const dmg_compare_times times = {{{3, 3, 3}, {2, 2, 9}, {2.5, 2.5, 2.5}}, 3, 3};
+    dmg_contest contest = dmg_contest_judge(&times);
+    CU_ASSERT_EQUAL(contest.winner, 1);
+    CU_ASSERT_EQUAL(contest.second, 2);
+    /* It lost one round by far. */
+    CU_ASSERT_FALSE(contest.is_clear);
+    CU_ASSERT_DOUBLE_EQUAL(contest.ratio.median, 1.25, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(contest.ratio.least, 2.5 / 9, NEAR);
+}
+
+static void rounds_are_compared_with_themselves(void)
+{
+    /* The machine was ten times as slow in the second round: the times overlap, the ratios do not. */
+    const dmg_compare_times times = {{{1, 10, 1}, {1.2, 12, 1.2}}, 2, 3};
+    dmg_contest contest = dmg_contest_judge(&times);
+    CU_ASSERT_EQUAL(contest.winner, 0);
+    CU_ASSERT_TRUE(contest.is_clear);
+    CU_ASSERT_DOUBLE_EQUAL(contest.ratio.least, 1.2, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(contest.ratio.most, 1.2, NEAR);
+}
+
+static void a_lead_of_a_per_cent_or_of_one_round_is_none(void)
+{
+    const dmg_compare_times close = {{{1, 1, 1}, {1.01, 1.01, 1.01}}, 2, 3};
+    const dmg_compare_times single = {{{1}, {2}}, 2, 1};
+    const dmg_compare_times alone = {{{1, 2}}, 1, 2};
+    CU_ASSERT_FALSE(dmg_contest_judge(&close).is_clear);
+    CU_ASSERT_FALSE(dmg_contest_judge(&single).is_clear);
+    CU_ASSERT_FALSE(dmg_contest_judge(&alone).is_clear);
+    CU_ASSERT_EQUAL(dmg_contest_judge(&alone).second, 0);
+}
+
+static void the_mean_of_algorithms_is_geometric(void)
+{
+    const dmg_compare_times all[] = {{{{1, 4}, {2, 2}}, 2, 2}, {{{100, 9}, {50, 8}}, 2, 2}};
+    dmg_compare_times mean = dmg_compare_times_mean(all, 2);
+    CU_ASSERT_DOUBLE_EQUAL(mean.seconds[0][0], 10, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(mean.seconds[0][1], 6, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(mean.seconds[1][0], 10, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(mean.seconds[1][1], 4, NEAR);
+}
+
+/* ---- sensitivity ---- */
+
+/** A thousand reads, one after the other, of 1,000 bytes: 1 ms of latency and 1 ms of bytes on a link of 1 us and 1
+ * GB/s. */
+static dmg_link_work reads_one_by_one(void)
+{
+    dmg_link_work work = {.workers = 1, .memory_nodes = 1, .bare_seconds = 0.010, .linked_seconds = 0.012};
+    work.counters.operations[DMG_OPERATION_READ] = 1000;
+    work.counters.bytes[DMG_OPERATION_READ] = 1000 * 1000;
+    work.counters.rings = 1000;
+    work.link = (dmg_link_settings){.name = "test", .line_bytes = 1};
+    work.link.cells[DMG_LINK_READ_LATENCY] = 1000;
+    work.link.cells[DMG_LINK_READ_BANDWIDTH] = 1;
+    return work;
+}
+
+static void the_model_gives_back_what_was_measured(void)
+{
+    dmg_link_work work = reads_one_by_one();
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &work.link), 0.012, NEAR);
+    work.linked_seconds = 0.0101; /* most of the link's time was hidden */
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &work.link), 0.0101, NEAR);
+    work.linked_seconds = 0.009; /* noise */
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &work.link), 0.010, NEAR);
+}
+
+static void latency_and_bandwidth_count_apart(void)
+{
+    dmg_link_work work = reads_one_by_one();
+    dmg_link_settings slower = dmg_link_scaled(&work.link, 3, 1);
+    dmg_link_settings narrower = dmg_link_scaled(&work.link, 1, 3);
+    CU_ASSERT_DOUBLE_EQUAL(slower.cells[DMG_LINK_READ_LATENCY], 3000, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(narrower.cells[DMG_LINK_READ_BANDWIDTH], 1.0 / 3, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &slower), 0.010 + 0.001 + 0.003, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &narrower), 0.010 + 0.003 + 0.001, NEAR);
+}
+
+static void what_is_rung_together_waits_once(void)
+{
+    dmg_link_work work = reads_one_by_one();
+    work.counters.rings = 10;
+    work.linked_seconds = 0.010 + 0.001 + 10e-6;
+    dmg_link_settings slower = dmg_link_scaled(&work.link, 100, 1);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &slower), 0.010 + 0.001 + 1e-3, NEAR);
+}
+
+static void work_without_a_link_depends_on_none(void)
+{
+    dmg_link_work work = reads_one_by_one();
+    memset(&work.link, 0, sizeof work.link);
+    work.linked_seconds = work.bare_seconds;
+    dmg_link_settings scaled = dmg_link_scaled(&work.link, 7, 7);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &scaled), work.bare_seconds, NEAR);
+}
+
+static void a_lead_flips_where_the_times_meet(void)
+{
+    /* 10 ms and 2 ms of link against 10 ms and 8 ms: with x times 2 and 8 by x they meet at x = 2. */
+    dmg_link_work winner = reads_one_by_one();
+    dmg_link_work second = reads_one_by_one();
+    second.link.cells[DMG_LINK_READ_LATENCY] = 4000;
+    second.link.cells[DMG_LINK_READ_BANDWIDTH] = 0.25;
+    second.linked_seconds = 0.018;
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_flip_factor(&winner, &second, 1, 64), 2, 1e-6);
+    CU_ASSERT_EQUAL(dmg_link_flip_factor(&second, &winner, 1, 64), 1);
+    second.bare_seconds = 100; /* then links decide nothing */
+    second.linked_seconds = 100.008;
+    CU_ASSERT_TRUE(isinf(dmg_link_flip_factor(&winner, &second, 1, 64)));
+}
+
+/* ---- axes ---- */
+
+static void axes_show_all_values_between_round_numbers(void)
+{
+    const double values[] = {0.3, 17, 720, NAN, -4, 0};
+    dmg_axis axis = {.is_log = true};
+    dmg_axis_fit(&axis, values, 6);
+    CU_ASSERT_DOUBLE_EQUAL(axis.least, 0.2, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(axis.most, 1000, NEAR);
+    dmg_axis linear = {0};
+    dmg_axis_fit(&linear, values + 1, 2);
+    CU_ASSERT_EQUAL(linear.least, 0);
+    CU_ASSERT_TRUE(linear.most > 720 && linear.most < 800);
+    dmg_axis bytes = {.unit = DMG_AXIS_BYTES, .is_log = true};
+    dmg_axis_fit(&bytes, values + 1, 2);
+    CU_ASSERT_EQUAL(bytes.least, 16);
+    CU_ASSERT_EQUAL(bytes.most, 1024);
+    dmg_axis_fit(&axis, NULL, 0);
+    CU_ASSERT_TRUE(axis.least > 0 && axis.most > axis.least);
+}
+
+static void values_lie_by_their_logarithm(void)
+{
+    const dmg_axis axis = {.is_log = true, .least = 1, .most = 100};
+    CU_ASSERT_DOUBLE_EQUAL(dmg_axis_place(&axis, 10), 0.5, NEAR);
+    CU_ASSERT_EQUAL(dmg_axis_place(&axis, 0.5), 0);
+    CU_ASSERT_EQUAL(dmg_axis_place(&axis, 1e9), 1);
+    CU_ASSERT_EQUAL(dmg_axis_place(&axis, 0), 0);
+}
+
+static void ticks_ascend_and_are_few(void)
+{
+    for (double span = 1.5; span < 1e12; span *= 3) {
+        for (int kind = 0; kind < 4; kind++) {
+            const double values[] = {0.37, 0.37 * span};
+            dmg_axis axis = {.is_log = kind > 0, .unit = kind == 2 ? DMG_AXIS_BYTES : kind == 3 ? DMG_AXIS_FACTOR : 0};
+            dmg_tick ticks[DMG_AXIS_TICKS_MAX];
+            dmg_axis_fit(&axis, values, 2);
+            uint32_t count = dmg_axis_ticks(&axis, ticks);
+            CU_ASSERT_TRUE(count >= 1 && count <= DMG_AXIS_TICKS_MAX);
+            for (uint32_t i = 0; i < count; i++) {
+                CU_ASSERT_TRUE(i == 0 || ticks[i].value > ticks[i - 1].value);
+                CU_ASSERT_TRUE(ticks[i].value <= axis.most * 1.0001 && ticks[i].text[0] != '\0');
+            }
+        }
+    }
+}
+
+static void numbers_have_their_units(void)
+{
+    char text[DMG_AXIS_TEXT_BYTES];
+    dmg_axis_text(DMG_AXIS_BYTES, 4096, text);
+    CU_ASSERT_STRING_EQUAL(text, "4K");
+    dmg_axis_text(DMG_AXIS_SECONDS, 0.0125, text);
+    CU_ASSERT_STRING_EQUAL(text, "12.5 ms");
+    dmg_axis_text(DMG_AXIS_SHARE, 0.5, text);
+    CU_ASSERT_STRING_EQUAL(text, "50 %");
+    dmg_axis_text(DMG_AXIS_FACTOR, 0.25, text);
+    CU_ASSERT_STRING_EQUAL(text, "÷ 4");
+    dmg_axis_text(DMG_AXIS_PLAIN, 12000, text);
+    CU_ASSERT_STRING_EQUAL(text, "12k");
+}
+
+/* ---- markup and charts ---- */
+
+/** What a writer writes, until the next one does. */
+static const char *written(void (*write)(FILE *to, const void *what), const void *what)
+{
+    static char text[1 << 16];
+    FILE *to = fmemopen(text, sizeof text, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+    write(to, what);
+    CU_ASSERT_EQUAL(fclose(to), 0);
+    return text;
+}
+
+static void write_text(FILE *to, const void *what)
+{
+    dmg_markup_text(to, what);
+}
+
+static void write_chart(FILE *to, const void *what)
+{
+    dmg_chart_write(to, what);
+}
+
+static void expect_text(const char *text, const char *expected)
+{
+    CU_ASSERT_STRING_EQUAL(written(write_text, text), expected);
+}
+
+static void text_stands_for_itself(void)
+{
+    expect_text("a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;");
+    expect_text("µ × 漢 😀", "µ × 漢 😀");
+}
+
+static void what_no_page_may_have_is_replaced(void)
+{
+    expect_text("a\x01"
+                "b",
+                "a\xef\xbf\xbd"
+                "b");
+    expect_text("\xff\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* no UTF-8, and an overlong NUL */
+    expect_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* half of a surrogate pair */
+    expect_text("\xe6\xbc", "\xef\xbf\xbd\xef\xbf\xbd");                 /* a character that breaks off */
+    expect_text("\xef\xbf\xbf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* U+FFFF */
+}
+
+static uint32_t occurrences(const char *text, const char *part)
+{
+    uint32_t count = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part)) {
+        count++;
+    }
+    return count;
+}
+
+static void a_chart_draws_what_can_be_drawn(void)
+{
+    const double x[] = {1, 10, 100};
+    const double y[] = {5, NAN, 0};
+    const double z[] = {5, 6, 7};
+    const dmg_series series[] = {{"a<b", 0, DMG_SERIES_CURVE, x, y, 3}, {"rings", 1, DMG_SERIES_RINGS, x, z, 3}};
+    const dmg_chart_mark mark = {10, 0, "here"};
+    dmg_chart chart = {.description = "d\"",
+                       .x = {.title = "x", .is_log = true},
+                       .y = {.title = "y", .is_log = true},
+                       .series = series,
+                       .series_count = 2,
+                       .marks = &mark,
+                       .mark_count = 1};
+    dmg_chart_fit(&chart);
+    const char *text = written(write_chart, &chart);
+    CU_ASSERT_EQUAL(occurrences(text, "class=\"dot\""), 1);
+    CU_ASSERT_EQUAL(occurrences(text, "class=\"ring\""), 3);
+    CU_ASSERT_EQUAL(occurrences(text, "<polyline"), 1);
+    CU_ASSERT_EQUAL(occurrences(text, "a&lt;b"), 2); /* on the curve, and where the pointer rests on its point */
+    CU_ASSERT_EQUAL(occurrences(text, ">here<"), 1);
+    CU_ASSERT_EQUAL(occurrences(text, "aria-label=\"d&quot;\""), 1);
+    CU_ASSERT_EQUAL(occurrences(text, "nan"), 0);
+    CU_ASSERT_EQUAL(occurrences(text, "inf"), 0);
+}
+
+static void write_two_scales(FILE *to, const void *what)
+{
+    const dmg_bar bars[] = {
+        {.group = "g", .name = "one", .begins_scale = true, .parts = {1, 0, 3}, .least = 3, .most = 4},
+        {.name = "half", .colour = 1, .parts = {0, 2, 0}},
+        {.group = "h", .name = "whole", .begins_scale = true, .parts = {1000, 0, 0}}};
+    (void)what;
+    dmg_bars_write(to, "bars", DMG_AXIS_PLAIN, bars, 3);
+}
+
+static void bars_are_as_long_as_their_parts(void)
+{
+    const char *text = written(write_two_scales, NULL);
+    double widths[4] = {0};
+    const char *at = text;
+    uint32_t count = 0;
+    for (at = strstr(at, "<rect"); at && count < 4; at = strstr(at + 1, "<rect")) {
+        const char *width = strstr(at, "width=\"");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(width);
+        widths[count++] = atof(width + 7);
+    }
+    CU_ASSERT_EQUAL(count, 4); /* parts of nothing are not drawn */
+    CU_ASSERT_DOUBLE_EQUAL(widths[1], 3 * widths[0], 0.05);
+    CU_ASSERT_DOUBLE_EQUAL(widths[2], 2 * widths[0], 0.05);
+    CU_ASSERT_DOUBLE_EQUAL(widths[3], 4 * widths[0], 0.05); /* on its own scale it fills the width */
+    CU_ASSERT_EQUAL(occurrences(text, "class=\"whisker\""), 1);
+}
+
+int main(int argc, char **argv)
+{
+    const dmg_test statistics[] = {
+        DMG_TEST(a_median_is_the_middle_or_the_mean_of_two), DMG_TEST(the_winner_has_the_least_median),
+        DMG_TEST(rounds_are_compared_with_themselves),       DMG_TEST(a_lead_of_a_per_cent_or_of_one_round_is_none),
+        DMG_TEST(the_mean_of_algorithms_is_geometric),       {NULL, NULL}};
+    const dmg_test sensitivity[] = {
+        DMG_TEST(the_model_gives_back_what_was_measured), DMG_TEST(latency_and_bandwidth_count_apart),
+        DMG_TEST(what_is_rung_together_waits_once),       DMG_TEST(work_without_a_link_depends_on_none),
+        DMG_TEST(a_lead_flips_where_the_times_meet),      {NULL, NULL}};
+    const dmg_test charts[] = {DMG_TEST(axes_show_all_values_between_round_numbers),
+                               DMG_TEST(values_lie_by_their_logarithm),
+                               DMG_TEST(ticks_ascend_and_are_few),
+                               DMG_TEST(numbers_have_their_units),
+                               DMG_TEST(text_stands_for_itself),
+                               DMG_TEST(what_no_page_may_have_is_replaced),
+                               DMG_TEST(a_chart_draws_what_can_be_drawn),
+                               DMG_TEST(bars_are_as_long_as_their_parts),
+                               {NULL, NULL}};
+    if (dmg_suite_add("statistics", NULL, NULL, statistics) || dmg_suite_add("sensitivity", NULL, NULL, sensitivity) ||
+        dmg_suite_add("charts", NULL, NULL, charts)) {
+        return 1;
+    }
+    return dmg_suites_run(argc, argv);
+}
