@@ -3,6 +3,7 @@
  * The same work over several interconnects: what is compared, and what came out. The parts are
  *
  *     command_compare.c      the course, from the settings to the exit code
+ *     compare_host.c         the machine, and how much of it is left
  *     compare_plan.c         which configurations, algorithms and numbers of compute nodes
  *     compare_child.c        a call of this program, and the JSON that it prints
  *     compare_runs.c         the runs, in turns
@@ -32,6 +33,8 @@
 #define DMG_COMPARE_CHOSEN_BYTES   512
 /** By what the emulated points beside the profile differ from it. */
 #define DMG_COMPARE_CHANGE 2.0
+/** With less of its core a thread cannot wait for a link by spinning. */
+#define DMG_COMPARE_SHARE_LEAST 0.85
 /** How far flips are looked for. */
 #define DMG_COMPARE_FLIP_MOST 64.0
 
@@ -129,9 +132,11 @@ typedef struct dmg_compare {
     json_t *answers[DMG_COMPARE_ALGORITHMS_MAX]; /**< what the first run of each said, for the others to agree */
     bool has_measured;                           /**< transports and links, too */
     double seconds;                              /**< that all of it took */
-    char host[256];
-    double load; /**< of the machine before the runs: threads that wanted a core */
+    char host[384];
     uint32_t cores;
+    double core_share;     /**< what a thread on each core got of it before the runs, 0 to 1 */
+    bool is_busy;          /**< too little */
+    const char *link_mode; /**< of the runs: what the user chose, else account where the machine is busy */
     char date[32];
 } dmg_compare;
 
@@ -160,6 +165,9 @@ dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t conf
                                        uint32_t cns);
 
 /* ---- steps ---- */
+
+/** Fill in the host, the date, and how links are to be emulated on it. Takes a fifth of a second. */
+void dmg_compare_describe_host(dmg_compare *compare);
 
 /** Read the settings into the plan. DMG_ERR_ARGUMENT and what loading a profile gives. */
 dmg_status dmg_compare_plan(dmg_compare *compare);

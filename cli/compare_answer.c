@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/** A load that leaves less than half of the cores to the runs. */
-#define BUSY_SHARE 0.5
-
 /** Append, as far as there is room. */
 static void append(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(char *text, const char *format, ...)
@@ -187,20 +184,21 @@ static void say_accounted(const dmg_compare *compare, char *text)
 {
     if (dmg_compare_is_accounted(compare)) {
         append(text,
-               "Some runs had more threads than this machine has cores, so their links were accounted for and not "
-               "waited for (docs/links.md): their link time is an estimate without contention.");
+               "Where there were no cores to wait on, links were accounted for and not waited for (docs/links.md): "
+               "their time is added up, without contention between threads.");
     }
 }
 
 static void say_busy(const dmg_compare *compare, char *text)
 {
-    if (compare->load > BUSY_SHARE * compare->cores) {
-        append(
-            text,
-            "This machine was busy (load %.1f on %" PRIu32 " cores at the start): other programs take cores from "
-            "threads that compute or wait for a link, so times grow and spread. Trust ratios more than times, and an "
-            "idle machine more than both.",
-            compare->load, compare->cores);
+    if (compare->is_busy) {
+        append(text, "Other programs were using this machine: a thread on each core got %.0f %% of it. ",
+               100 * compare->core_share);
+        append(text,
+               strcmp(compare->link_mode, dmg_link_mode_name(DMG_LINK_ACCOUNT)) == 0
+                   ? "So links are accounted for; what is computed still spreads."
+                   : "Threads that wait for a link lose their cores then, and times grow; --link-mode account, or "
+                     "an idle machine, gives a surer answer.");
     }
 }
 

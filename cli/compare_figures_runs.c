@@ -245,13 +245,24 @@ static void write_sizes(FILE *to, const dmg_compare *compare, uint32_t algorithm
 
 static void write_swaps(FILE *to, const dmg_compare *compare)
 {
-    fputs("<h3>Compare-and-swaps</h3>\n<p>Lost ones met another update of the same word and were repeated; on a link "
-          "they "
-          "cost a round trip each. Swaps in place are loads and stores of the processor, and only counted when "
-          "lost.</p>\n"
-          "<div class=\"wide\"><table><tr><th>algorithm</th><th class=\"text\">over</th><th>CNs</th><th>posted</th>"
-          "<th>lost</th></tr>\n",
-          to);
+    uint64_t posted = 0;
+    uint64_t lost = 0;
+    size_t cells = (size_t)compare->configuration_count * compare->algorithm_count * compare->cns_count * DMG_VARIANTS;
+    for (size_t i = 0; i < cells; i += DMG_VARIANTS) {
+        posted += compare->cells[i].counters.operations[DMG_OPERATION_CAS];
+        lost += compare->cells[i].counters.lost_swaps;
+    }
+    fputs("<h3>Compare-and-swaps</h3>\n<p>", to);
+    dmg_markup_print(
+        to,
+        "Of %s that were posted, and those in place, %s met another update of the same word and were repeated, "
+        "which costs a round trip each.",
+        dmg_text_count(posted).text, dmg_text_count(lost).text);
+    fputs(
+        " Swaps in place are the processor's own, and only counted when lost.</p>\n<details><summary>by algorithm and "
+        "configuration</summary>\n<div class=\"wide\"><table><tr><th>algorithm</th><th class=\"text\">over</th>"
+        "<th>CNs</th><th>posted</th><th>lost</th></tr>\n",
+        to);
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
         for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
             for (uint32_t i = 0; i < compare->configuration_count; i++) {
@@ -267,7 +278,7 @@ static void write_swaps(FILE *to, const dmg_compare *compare)
             }
         }
     }
-    fputs("</table></div>\n", to);
+    fputs("</table></div></details>\n", to);
 }
 
 void dmg_compare_write_run_figures(FILE *to, const dmg_compare *compare)

@@ -20,16 +20,22 @@ static double modelled_mean(const dmg_compare *compare, uint32_t configuration, 
     return exp(sum / compare->algorithm_count);
 }
 
-/** The same of runs. */
+/** The same of runs. Changed links were run in few rounds: each is held against its own round, and the ratio against
+ * the median. */
 static double emulated_mean(const dmg_compare *compare, uint32_t configuration, dmg_compare_variant variant)
 {
     double sum = 0;
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, 0, variant);
-        if (cell->count == 0) {
+        const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, 0, DMG_VARIANT_AS_IT_IS);
+        const dmg_compare_cell *changed = dmg_compare_cell_of(compare, configuration, algorithm, 0, variant);
+        double ratios[DMG_COMPARE_ROUNDS_MAX];
+        if (changed->count == 0) {
             return NAN;
         }
-        sum += log(dmg_spread_of(cell->seconds, cell->count).median);
+        for (uint32_t round = 0; round < changed->count; round++) {
+            ratios[round] = changed->seconds[round] / cell->seconds[round];
+        }
+        sum += log(dmg_spread_of(cell->seconds, cell->count).median * dmg_spread_of(ratios, changed->count).median);
     }
     return exp(sum / compare->algorithm_count);
 }

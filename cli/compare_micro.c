@@ -12,6 +12,8 @@
 #define LOAD_BYTES  "64"
 #define SIZES       "8,32,64,128,256,512,1K,2K,4K,8K,16K,64K,256K"
 #define SIZES_DEPTH "16"
+/** How often each is measured. */
+#define TURNS 3
 
 /** What a user may say about the measurements. */
 static const dmg_option_id perf_options[] = {DMG_OPTION_DURATION, DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE,
@@ -98,6 +100,36 @@ static void take_point(const json_t *row, dmg_compare_point *point)
     }
 }
 
+/** Other programs only ever slow things down, so that of several measurements of a point the fastest counts. */
+static bool is_better(const dmg_compare_point *point, const dmg_compare_point *than, dmg_compare_sweep sweep)
+{
+    if (than->mops <= 0 || point->mops <= 0) {
+        return point->mops > than->mops;
+    }
+    return sweep == DMG_SWEEP_LATENCY ? point->p99_ns < than->p99_ns : point->mops > than->mops;
+}
+
+/** The rows are the same points in the same order each time. */
+static dmg_status take_points(const json_t *rows, dmg_compare_sweep sweep, dmg_compare_points *points)
+{
+    size_t count = json_array_size(rows);
+    if (!points->points) {
+        points->points = calloc(count + 1, sizeof *points->points);
+        points->count = points->points ? (uint32_t)count : 0;
+    }
+    if (!points->points) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for measurements");
+    }
+    for (uint32_t i = 0; i < points->count && i < count; i++) {
+        dmg_compare_point point = {0};
+        take_point(json_array_get(rows, i), &point);
+        if (points->points[i].operation[0] == '\0' || is_better(&point, &points->points[i], sweep)) {
+            points->points[i] = point;
+        }
+    }
+    return DMG_OK;
+}
+
 static dmg_status measure_sweep(dmg_compare *compare, dmg_compare_configuration *configuration, dmg_compare_sweep sweep)
 {
     dmg_compare_call call = {0};
@@ -105,15 +137,8 @@ static dmg_status measure_sweep(dmg_compare *compare, dmg_compare_configuration 
     begin_call(compare, configuration, &call);
     describe_sweep(configuration, sweep, &call);
     dmg_status status = dmg_compare_call_run(&call, 0, &report);
-    const json_t *rows = json_object_get(report, "measurements");
-    size_t count = json_array_size(rows);
-    dmg_compare_points *points = &configuration->sweeps[sweep];
     if (status == DMG_OK) {
-        points->points = calloc(count + 1, sizeof *points->points);
-        status = points->points ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "no memory for measurements");
-    }
-    for (size_t i = 0; i < count && status == DMG_OK; i++) {
-        take_point(json_array_get(rows, i), &points->points[points->count++]);
+        status = take_points(json_object_get(report, "measurements"), sweep, &configuration->sweeps[sweep]);
     }
     json_decref(report);
     return status;
@@ -163,7 +188,8 @@ dmg_status dmg_compare_measure(dmg_compare *compare)
 {
     static const char *const names[DMG_SWEEPS] = {"latencies", "load", "sizes"};
     dmg_status status = DMG_OK;
-    for (int sweep = 0; sweep < DMG_SWEEPS; sweep++) {
+    for (int turn = 0; turn < TURNS * DMG_SWEEPS; turn++) {
+        int sweep = turn % DMG_SWEEPS;
         for (uint32_t i = 0; i < compare->configuration_count && status == DMG_OK; i++) {
             dmg_compare_progress(compare, "measuring %s of %s", names[sweep], compare->configurations[i].title);
             status = measure_sweep(compare, &compare->configurations[i], (dmg_compare_sweep)sweep);

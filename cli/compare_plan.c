@@ -3,15 +3,10 @@
 #include "algorithms/algorithm.h"
 #include "core/base/error.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CNS_MOST 64
@@ -215,48 +210,6 @@ static dmg_status plan_algorithms(dmg_compare *compare)
     return status;
 }
 
-/* ---- where and when ---- */
-
-static void read_processor(char *text, size_t capacity)
-{
-    char line[512];
-    snprintf(text, capacity, "unknown processor");
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && fgets(line, sizeof line, file)) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(text, capacity, "%.100s", colon + 2);
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-}
-
-static void describe_host(dmg_compare *compare)
-{
-    char processor[128];
-    struct utsname system;
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    compare->cores = cores > 0 ? (uint32_t)cores : 1;
-    if (getloadavg(&compare->load, 1) != 1) {
-        compare->load = 0;
-    }
-    read_processor(processor, sizeof processor);
-    bool has_system = uname(&system) == 0;
-    snprintf(compare->host, sizeof compare->host, "%s, %" PRIu32 " core%s, %.40s %.40s, load %.1f at the start",
-             processor, compare->cores, compare->cores == 1 ? "" : "s", has_system ? system.sysname : "",
-             has_system ? system.release : "", compare->load);
-    time_t now = time(NULL);
-    struct tm parts;
-    if (localtime_r(&now, &parts)) {
-        strftime(compare->date, sizeof compare->date, "%Y-%m-%d %H:%M", &parts);
-    }
-}
-
 /* ---- the steps ---- */
 
 dmg_status dmg_compare_plan(dmg_compare *compare)
@@ -270,7 +223,7 @@ dmg_status dmg_compare_plan(dmg_compare *compare)
     if (status == DMG_OK) {
         status = plan_algorithms(compare);
     }
-    describe_host(compare);
+    dmg_compare_describe_host(compare);
     return status;
 }
 

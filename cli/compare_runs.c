@@ -18,8 +18,8 @@
 #define ROUNDS_MOST       7
 #define RUNS_SECONDS_MOST 200.0
 #define RUNS_SECONDS      100.0
-/** Rounds of the emulated points beside the profile. */
-#define CHANGED_ROUNDS 2
+/** Rounds of the emulated points beside the profile, which are compared with their own round. */
+#define CHANGED_ROUNDS 1
 /** A run that took no time that a clock shows. */
 #define LEAST_SECONDS      1e-9
 #define NANOSECONDS_SECOND 1e9
@@ -58,7 +58,7 @@ static void describe_call(const dmg_compare *compare, const run_place *place, dm
         } else {
             dmg_compare_call_add(call, "--link=%s", configuration->link);
         }
-        dmg_compare_call_add(call, "--link-mode=%s", dmg_value_text(settings, DMG_OPTION_LINK_MODE));
+        dmg_compare_call_add(call, "--link-mode=%s", compare->link_mode);
     }
     if (dmg_has(settings, DMG_OPTION_SOURCE) &&
         dmg_algorithm_find(compare->algorithms[place->algorithm])->uses_source) {
