@@ -97,7 +97,8 @@ static dmg_status write_file(const dmg_compare *compare, void (*write)(FILE *to,
 
 /* ---- the course ---- */
 
-static dmg_status go(dmg_compare *compare, compare_files *files)
+/** `measured`: what became of the measurements; they failing is no reason to lose the runs. */
+static dmg_status go(dmg_compare *compare, compare_files *files, dmg_status *measured)
 {
     uint64_t started_ns = dmg_now_ns();
     dmg_status status = dmg_compare_plan(compare);
@@ -111,7 +112,8 @@ static dmg_status go(dmg_compare *compare, compare_files *files)
         status = dmg_compare_run_all(compare);
     }
     if (status == DMG_OK && !dmg_flag(compare->settings, DMG_OPTION_RUNS_ONLY)) {
-        status = dmg_compare_measure(compare);
+        *measured = dmg_compare_measure(compare);
+        snprintf(compare->trouble, sizeof compare->trouble, "%s", *measured == DMG_OK ? "" : dmg_error_message());
     }
     compare->seconds = (double)(dmg_now_ns() - started_ns) / 1e9;
     dmg_compare_progress(compare, "%s", "");
@@ -146,9 +148,13 @@ static int run(dmg_settings *settings)
         return dmg_exit_with_error(dmg_error(DMG_ERR_MEMORY, "no memory to start"));
     }
     compare->settings = settings;
-    dmg_status status = go(compare, &files);
+    dmg_status measured = DMG_OK;
+    dmg_status status = go(compare, &files, &measured);
     if (status == DMG_OK) {
         status = report(compare, &files);
+    }
+    if (status == DMG_OK && measured != DMG_OK) {
+        status = dmg_error(measured, "the report has all runs, but not all measurements: %s", compare->trouble);
     }
     int code = status == DMG_OK ? DMG_EXIT_OK : dmg_exit_with_error(dmg_error_prefix(status, "compare"));
     dmg_output_file_close(files.page);

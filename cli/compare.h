@@ -131,6 +131,7 @@ typedef struct dmg_compare {
     dmg_compare_cell *cells;
     json_t *answers[DMG_COMPARE_ALGORITHMS_MAX]; /**< what the first run of each said, for the others to agree */
     bool has_measured;                           /**< transports and links, too */
+    char trouble[512];                           /**< why not */
     double seconds;                              /**< that all of it took */
     char host[384];
     uint32_t cores;

@@ -80,6 +80,9 @@ static void say_traffic(const dmg_compare_cell *cell, char *text)
         append(text, " and %s spans in place (%s)", dmg_text_count(counters->in_place_spans).text,
                dmg_text_bytes(counters->in_place_bytes).text);
     }
+    if (counters->in_place_atomics > 0) {
+        append(text, " and %s atomics in place", dmg_text_count(counters->in_place_atomics).text);
+    }
 }
 
 void dmg_compare_say_why(const dmg_compare *compare, uint32_t algorithm, char text[DMG_COMPARE_SENTENCE_BYTES])

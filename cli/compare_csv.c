@@ -31,11 +31,11 @@ static void write_run(FILE *to, const dmg_compare *compare, uint32_t configurati
         write_field(to, one->link);
         fprintf(to,
                 ",%s,%s,%" PRIu32 ",%" PRIu32 ",%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+                ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
                 dmg_compare_variant_name(variant), compare->algorithms[algorithm], compare->cns[cns], round + 1,
                 cell->seconds[round], cell->waits[round], cell->accounted[round], cell->totals[round], cell->iterations,
                 cell->arcs, cell->counters.rings, cell->counters.in_place_spans, cell->counters.in_place_bytes,
-                cell->counters.lost_swaps, cell->counters.wait_ns);
+                cell->counters.in_place_atomics, cell->counters.lost_swaps, cell->counters.wait_ns);
         for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
             fprintf(to, ",%" PRIu64 ",%" PRIu64, cell->counters.operations[kind], cell->counters.bytes[kind]);
         }
@@ -49,7 +49,7 @@ static void write_point(FILE *to, const dmg_compare_configuration *one, const dm
     write_field(to, one->transport);
     fputc(',', to);
     write_field(to, one->link);
-    fprintf(to, ",%s,,,,,,,,,,,,,,", dmg_compare_variant_name(DMG_VARIANT_AS_IT_IS));
+    fprintf(to, ",%s,,,,,,,,,,,,,,,", dmg_compare_variant_name(DMG_VARIANT_AS_IT_IS));
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         fputs(",,", to);
     }
@@ -61,7 +61,7 @@ static void write_point(FILE *to, const dmg_compare_configuration *one, const dm
 void dmg_compare_write_csv(FILE *to, const dmg_compare *compare)
 {
     fputs("what,transport,emulated_link,variant,algorithm,cns,round,seconds,wait_seconds,accounted_seconds,"
-          "total_seconds,iterations,arcs,rings,in_place_spans,in_place_bytes,lost_swaps,wait_ns",
+          "total_seconds,iterations,arcs,rings,in_place_spans,in_place_bytes,in_place_atomics,lost_swaps,wait_ns",
           to);
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         const char *name = dmg_operation_kind_name((dmg_operation_kind)kind);

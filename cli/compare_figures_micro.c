@@ -246,7 +246,9 @@ void dmg_compare_write_micro_figures(FILE *to, const dmg_compare *compare)
 {
     static const char *const operations[] = {"read", "write", "cas", "message"};
     if (!compare->has_measured) {
-        fputs("<h2>What the interconnects do by themselves</h2>\n<p>Not measured: --runs-only was given.</p>\n", to);
+        fputs("<h2>What the interconnects do by themselves</h2>\n<p>", to);
+        dmg_markup_print(to, "Not measured: %s.", compare->trouble[0] ? compare->trouble : "--runs-only was given");
+        fputs("</p>\n", to);
         return;
     }
     static curve_room room; /* one page is written at a time */

@@ -243,38 +243,42 @@ static void write_sizes(FILE *to, const dmg_compare *compare, uint32_t algorithm
 
 /* ---- atomics ---- */
 
+static void write_swap_row(FILE *to, const dmg_compare *compare, uint32_t i, uint32_t algorithm, uint32_t cns)
+{
+    const dmg_counters *counters = &dmg_compare_cell_of(compare, i, algorithm, cns, DMG_VARIANT_AS_IT_IS)->counters;
+    fputs("<tr><td>", to);
+    dmg_markup_text(to, compare->algorithms[algorithm]);
+    fprintf(to, "</td><td class=\"text\"><span class=\"c%" PRIu32 "\">", i);
+    dmg_markup_text(to, compare->configurations[i].name);
+    fprintf(to, "</span></td><td>%" PRIu32 "</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", compare->cns[cns],
+            dmg_text_count(counters->operations[DMG_OPERATION_CAS]).text,
+            dmg_text_count(counters->in_place_atomics).text, dmg_text_count(counters->lost_swaps).text);
+}
+
 static void write_swaps(FILE *to, const dmg_compare *compare)
 {
     uint64_t posted = 0;
+    uint64_t in_place = 0;
     uint64_t lost = 0;
     size_t cells = (size_t)compare->configuration_count * compare->algorithm_count * compare->cns_count * DMG_VARIANTS;
-    for (size_t i = 0; i < cells; i += DMG_VARIANTS) {
+    for (size_t i = DMG_VARIANT_AS_IT_IS; i < cells; i += DMG_VARIANTS) {
         posted += compare->cells[i].counters.operations[DMG_OPERATION_CAS];
+        in_place += compare->cells[i].counters.in_place_atomics;
         lost += compare->cells[i].counters.lost_swaps;
     }
     fputs("<h3>Compare-and-swaps</h3>\n<p>", to);
-    dmg_markup_print(
-        to,
-        "Of %s that were posted, and those in place, %s met another update of the same word and were repeated, "
-        "which costs a round trip each.",
-        dmg_text_count(posted).text, dmg_text_count(lost).text);
-    fputs(
-        " Swaps in place are the processor's own, and only counted when lost.</p>\n<details><summary>by algorithm and "
-        "configuration</summary>\n<div class=\"wide\"><table><tr><th>algorithm</th><th class=\"text\">over</th>"
-        "<th>CNs</th><th>posted</th><th>lost</th></tr>\n",
-        to);
+    dmg_markup_print(to,
+                     "%s were posted and %s done in place; %s of them met another update of the same word and were "
+                     "repeated, which costs a round trip each.",
+                     dmg_text_count(posted).text, dmg_text_count(in_place).text, dmg_text_count(lost).text);
+    fputs("</p>\n<details><summary>by algorithm and configuration</summary>\n<div class=\"wide\"><table><tr>"
+          "<th>algorithm</th><th class=\"text\">over</th><th>CNs</th><th>posted</th><th>in "
+          "place</th><th>lost</th></tr>\n",
+          to);
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
         for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
             for (uint32_t i = 0; i < compare->configuration_count; i++) {
-                const dmg_counters *counters =
-                    &dmg_compare_cell_of(compare, i, algorithm, cns, DMG_VARIANT_AS_IT_IS)->counters;
-                fputs("<tr><td>", to);
-                dmg_markup_text(to, compare->algorithms[algorithm]);
-                fprintf(to, "</td><td class=\"text\"><span class=\"c%" PRIu32 "\">", i);
-                dmg_markup_text(to, compare->configurations[i].name);
-                fprintf(to, "</span></td><td>%" PRIu32 "</td><td>%s</td><td>%s</td></tr>\n", compare->cns[cns],
-                        dmg_text_count(counters->operations[DMG_OPERATION_CAS]).text,
-                        dmg_text_count(counters->lost_swaps).text);
+                write_swap_row(to, compare, i, algorithm, cns);
             }
         }
     }

@@ -13,7 +13,7 @@
 #define SIZES       "8,32,64,128,256,512,1K,2K,4K,8K,16K,64K,256K"
 #define SIZES_DEPTH "16"
 /** How often each is measured. */
-#define TURNS 3
+#define TURNS 2
 
 /** What a user may say about the measurements. */
 static const dmg_option_id perf_options[] = {DMG_OPTION_DURATION, DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE,

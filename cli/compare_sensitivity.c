@@ -6,6 +6,7 @@
 #define GIGA       1e9
 #define MEGA       1e6
 #define FLIP_STEPS 40
+#define LINE_BYTES 64
 
 /** What one link takes for the work of one worker: served in turn, and waiting, if none of it were hidden. */
 typedef struct link_terms {
@@ -26,9 +27,10 @@ static link_terms terms_of(const dmg_link_work *work, const dmg_link_settings *l
     double workers = work->workers > 0 ? work->workers : 1;
     double reads = (double)(counters->operations[DMG_OPERATION_READ] + counters->in_place_spans);
     double writes = (double)counters->operations[DMG_OPERATION_WRITE];
-    double atomics = (double)(counters->operations[DMG_OPERATION_CAS] + counters->operations[DMG_OPERATION_FAA]);
+    double atomics = (double)(counters->operations[DMG_OPERATION_CAS] + counters->operations[DMG_OPERATION_FAA] +
+                              counters->in_place_atomics);
     double messages = (double)counters->operations[DMG_OPERATION_MESSAGE];
-    double read_bytes = (double)(counters->bytes[DMG_OPERATION_READ] + counters->in_place_bytes);
+    double read_bytes = (double)(counters->bytes[DMG_OPERATION_READ] + counters->in_place_lines * LINE_BYTES);
     double write_bytes =
         (double)(counters->bytes[DMG_OPERATION_WRITE] + counters->bytes[DMG_OPERATION_MESSAGE]) + 8 * atomics;
     double operations = reads + writes + atomics + messages;
@@ -44,12 +46,18 @@ static link_terms terms_of(const dmg_link_work *work, const dmg_link_settings *l
     double swapped = fmax(amount_by(atomics / nodes, cells[DMG_LINK_ATOMIC_RATE] * MEGA),
                           amount_by(atomics / workers / nodes, cells[DMG_LINK_CHANNEL_ATOMIC_RATE] * MEGA));
 
-    /* What is rung together is waited for together. */
-    double waits = (double)(counters->rings + counters->in_place_spans) / workers;
-    double latency_ns = reads * cells[DMG_LINK_READ_LATENCY] + writes * cells[DMG_LINK_WRITE_LATENCY] +
-                        atomics * dmg_link_atomic_latency_ns(link) + messages * cells[DMG_LINK_MESSAGE_LATENCY];
+    /* Operations of one round, and rounds in flight together, wait for one latency. */
+    double waits_ns =
+        ((double)counters->serial_parts[DMG_OPERATION_READ] / DMG_ROUND_PARTS + (double)counters->in_place_waits) *
+            cells[DMG_LINK_READ_LATENCY] +
+        (double)counters->serial_parts[DMG_OPERATION_WRITE] / DMG_ROUND_PARTS * cells[DMG_LINK_WRITE_LATENCY] +
+        ((double)(counters->serial_parts[DMG_OPERATION_CAS] + counters->serial_parts[DMG_OPERATION_FAA]) /
+             DMG_ROUND_PARTS +
+         (double)counters->in_place_atomics) *
+            dmg_link_atomic_latency_ns(link) +
+        (double)counters->serial_parts[DMG_OPERATION_MESSAGE] / DMG_ROUND_PARTS * cells[DMG_LINK_MESSAGE_LATENCY];
     return (link_terms){.served_seconds = fmax(moved, fmax(issued, swapped)),
-                        .waits_seconds = operations > 0 ? waits * latency_ns / operations * NANO : 0};
+                        .waits_seconds = waits_ns / workers * NANO};
 }
 
 double dmg_link_work_seconds(const dmg_link_work *work, const dmg_link_settings *link)

@@ -80,7 +80,7 @@ static dmg_link_work reads_one_by_one(void)
     dmg_link_work work = {.workers = 1, .memory_nodes = 1, .bare_seconds = 0.010, .linked_seconds = 0.012};
     work.counters.operations[DMG_OPERATION_READ] = 1000;
     work.counters.bytes[DMG_OPERATION_READ] = 1000 * 1000;
-    work.counters.rings = 1000;
+    work.counters.serial_parts[DMG_OPERATION_READ] = 1000 * DMG_ROUND_PARTS;
     work.link = (dmg_link_settings){.name = "test", .line_bytes = 1};
     work.link.cells[DMG_LINK_READ_LATENCY] = 1000;
     work.link.cells[DMG_LINK_READ_BANDWIDTH] = 1;
@@ -108,10 +108,10 @@ static void latency_and_bandwidth_count_apart(void)
     CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &narrower), 0.010 + 0.003 + 0.001, NEAR);
 }
 
-static void what_is_rung_together_waits_once(void)
+static void what_is_posted_together_waits_once(void)
 {
     dmg_link_work work = reads_one_by_one();
-    work.counters.rings = 10;
+    work.counters.serial_parts[DMG_OPERATION_READ] = 10 * DMG_ROUND_PARTS;
     work.linked_seconds = 0.010 + 0.001 + 10e-6;
     dmg_link_settings slower = dmg_link_scaled(&work.link, 100, 1);
     CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &slower), 0.010 + 0.001 + 1e-3, NEAR);
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
         DMG_TEST(the_mean_of_algorithms_is_geometric),       {NULL, NULL}};
     const dmg_test sensitivity[] = {
         DMG_TEST(the_model_gives_back_what_was_measured), DMG_TEST(latency_and_bandwidth_count_apart),
-        DMG_TEST(what_is_rung_together_waits_once),       DMG_TEST(work_without_a_link_depends_on_none),
+        DMG_TEST(what_is_posted_together_waits_once),     DMG_TEST(work_without_a_link_depends_on_none),
         DMG_TEST(a_lead_flips_where_the_times_meet),      {NULL, NULL}};
     const dmg_test charts[] = {DMG_TEST(axes_show_all_values_between_round_numbers),
                                DMG_TEST(values_lie_by_their_logarithm),
