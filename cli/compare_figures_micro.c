@@ -84,7 +84,7 @@ static void write_distribution(FILE *to, const dmg_compare *compare, const char 
             continue;
         }
         add_curve(room, i, DMG_SERIES_CURVE);
-        snprintf(room->names[room->count - 1], NAME_BYTES, "%s", compare->configurations[i].name);
+        snprintf(room->names[room->count - 1], NAME_BYTES, "%.60s", compare->configurations[i].name);
         for (uint32_t q = 0; q < point->quantile_count; q++) {
             add_value(room, point->quantiles_ns[q] * NANO, point->parts[q]);
         }
@@ -222,7 +222,7 @@ static void write_by_size(FILE *to, const dmg_compare *compare, bool is_bytes, c
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
         const dmg_compare_points *points = &compare->configurations[i].sweeps[DMG_SWEEP_SIZE];
         add_curve(room, i, DMG_SERIES_CURVE);
-        snprintf(room->names[room->count - 1], NAME_BYTES, "%s", compare->configurations[i].name);
+        snprintf(room->names[room->count - 1], NAME_BYTES, "%.60s", compare->configurations[i].name);
         for (uint32_t p = 0; p < points->count; p++) {
             add_value(room, (double)points->points[p].bytes, is_bytes ? points->points[p].gbs : points->points[p].mops);
         }

@@ -111,23 +111,34 @@ static bool is_name_taken(const dmg_compare *compare, uint32_t index, const char
 }
 
 /** Curves have little room: the link's name where it says enough, else with the transport. */
+static void name_configuration(dmg_compare_configuration *one, bool with_transport)
+{
+    char transport[sizeof one->transport];
+    char link[DMG_LINK_NAME_BYTES] = "no link";
+    memcpy(transport, one->transport, sizeof transport);
+    if (one->has_link) {
+        memcpy(link, one->profile->settings.name, sizeof link);
+    }
+    if (with_transport) {
+        snprintf(one->name, sizeof one->name, "%.60s/%.60s", transport, one->has_link ? link : "none");
+    } else {
+        snprintf(one->name, sizeof one->name, "%.60s", one->has_link ? link : transport);
+    }
+    snprintf(one->title, sizeof one->title, "%.60s over %.120s", link, transport);
+}
+
 static void name_configurations(dmg_compare *compare)
 {
     bool need_transport[DMG_COMPARE_CONFIGURATIONS_MAX];
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        dmg_compare_configuration *one = &compare->configurations[i];
-        const char *link = one->has_link ? one->profile->settings.name : "no link";
-        snprintf(one->name, sizeof one->name, "%.60s", one->has_link ? link : one->transport);
-        snprintf(one->title, sizeof one->title, "%.60s over %.120s", link, one->transport);
+        name_configuration(&compare->configurations[i], false);
     }
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
         need_transport[i] = is_name_taken(compare, i, compare->configurations[i].name);
     }
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        dmg_compare_configuration *one = &compare->configurations[i];
         if (need_transport[i]) {
-            snprintf(one->name, sizeof one->name, "%.60s/%.60s", one->transport,
-                     one->has_link ? one->profile->settings.name : "none");
+            name_configuration(&compare->configurations[i], true);
         }
     }
 }

@@ -169,7 +169,9 @@ static void every_option_stands_in_the_table(void)
         CU_ASSERT_PTR_NOT_NULL(option->help);
         CU_ASSERT_EQUAL(option->type == DMG_TYPE_FLAG, !option->placeholder && !option->choices);
         for (int other = 0; other < id; other++) {
-            CU_ASSERT_STRING_NOT_EQUAL(option->name, dmg_option_get((dmg_option_id)other)->name);
+            /* One name may stand for a number in one command and for a list in another, but for no two of a kind. */
+            const dmg_option *before = dmg_option_get((dmg_option_id)other);
+            CU_ASSERT_TRUE(strcmp(option->name, before->name) != 0 || option->type != before->type);
         }
     }
 }
