@@ -33,6 +33,15 @@ static const engine_field fields[] = {
     FIELD(reference_edges, 1, UINT32_MAX, DMG_OPTION_REFERENCE_EDGES),
     FIELD(precision, DMG_PRECISION_AUTO, DMG_PRECISION_DOUBLE, DMG_OPTION_PRECISION),
     FIELD(pin_threads, 0, 1, DMG_OPTION_PIN_THREADS),
+    FIELD(merge_activation, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_MERGE_ACTIVATION),
+    FIELD(batch_activation, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_BATCH_ACTIVATION),
+    FIELD(merge_index, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_MERGE_INDEX),
+    FIELD(batch_index, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_BATCH_INDEX),
+    FIELD(merge_lists, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_MERGE_LISTS),
+    FIELD(batch_lists, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_BATCH_LISTS),
+    FIELD(reschedule_degree, 1, UINT32_MAX, DMG_OPTION_RESCHEDULE_DEGREE),
+    FIELD(cache_index, 0, 1, DMG_OPTION_CACHE_INDEX),
+    FIELD(steal_segments, DMG_SWITCH_ON, DMG_SWITCH_OFF, DMG_OPTION_STEAL_SEGMENTS),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])
@@ -77,6 +86,9 @@ void dmg_engine_options_from_settings(const dmg_settings *settings, dmg_engine_o
     }
     if (options->reference_edges == 0) {
         options->reference_edges = DMG_REFERENCE_EDGES_NEVER; /* what people write as 0 */
+    }
+    if (options->reschedule_degree == 0) {
+        options->reschedule_degree = DMG_RESCHEDULE_NEVER; /* likewise */
     }
 }
 

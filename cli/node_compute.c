@@ -68,15 +68,16 @@ static dmg_status read_task(json_t *setup, node_plan *plan)
 /** The store itself checks them. */
 static dmg_status read_store_options(json_t *setup, dmg_store_options *options)
 {
-    int entry_bytes = 0, partitions = 0, tiny_chunks = 0;
-    dmg_status status = dmg_control_unpack(setup, "{s:i, s:i, s:i}", "index_entry_bytes", &entry_bytes, "partitions",
-                                           &partitions, "tiny_chunks", &tiny_chunks);
+    int entry_bytes = 0, partitions = 0, tiny_chunks = 0, embed = 1;
+    dmg_status status = dmg_control_unpack(setup, "{s:i, s:i, s:i, s:b}", "index_entry_bytes", &entry_bytes,
+                                           "partitions", &partitions, "tiny_chunks", &tiny_chunks, "embed", &embed);
     if (status == DMG_OK && (entry_bytes < 1 || partitions < 1 || tiny_chunks < 0)) {
         status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
     }
     options->entry_bytes = (uint32_t)entry_bytes;
     options->partition_count = (uint32_t)partitions;
     options->tiny_chunks = (uint32_t)tiny_chunks;
+    options->without_embedding = embed == 0;
     return status;
 }
 
@@ -181,9 +182,9 @@ static node_counts count_all(const dmg_client *client, const dmg_engine *engine)
     return counts;
 }
 
-static dmg_status send_report(dmg_node_control *control, const dmg_client *client, const dmg_job *job,
-                              const dmg_engine *engine, const dmg_run_result *result, uint64_t load_ns,
-                              const node_counts *loaded, dmg_pool_watch *watch)
+static dmg_status send_report(dmg_node_control *control, const node_plan *plan, const dmg_client *client,
+                              const dmg_job *job, const dmg_engine *engine, const dmg_run_result *result,
+                              uint64_t load_ns, const node_counts *loaded, dmg_pool_watch *watch)
 {
     dmg_status status = send_iterations(control, result);
     if (status != DMG_OK) {
@@ -216,6 +217,10 @@ static dmg_status send_report(dmg_node_control *control, const dmg_client *clien
     report.budget_peak_bytes = dmg_budget_peak_bytes(budget);
     for (int purpose = 0; purpose < DMG_BUDGET_PURPOSES; purpose++) {
         report.purpose_peak_bytes[purpose] = dmg_budget_purpose_peak_bytes(budget, (dmg_budget_purpose)purpose);
+    }
+    report.worker_count = plan->engine.threads;
+    for (uint32_t worker = 0; worker < report.worker_count; worker++) {
+        report.workers[worker] = dmg_engine_worker(engine, worker);
     }
     /* After the counters, which are to hold the run alone. */
     status = dmg_pool_watch_end(watch, &report.pool);
@@ -257,7 +262,7 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, const d
         return status;
     }
     dmg_node_control_enter(control, DMG_PHASE_RESULT);
-    status = send_report(control, client, job, engine, &result, load_ns, &loaded, watch);
+    status = send_report(control, plan, client, job, engine, &result, load_ns, &loaded, watch);
     if (status == DMG_OK) {
         dmg_node_control_wait(control);
     }

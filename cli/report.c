@@ -1,5 +1,6 @@
 #include "cli/report.h"
 
+#include "cli/work_balance.h"
 #include "core/base/error.h"
 
 #include <math.h>
@@ -61,6 +62,17 @@ static void take_sizes(const json_t *list, uint64_t sizes[DMG_SIZE_BUCKETS])
     }
 }
 
+static json_t *purpose_json(const dmg_purpose_counters *purpose, bool with_sizes)
+{
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:I}", "operations", COUNT(purpose->operations), "bytes", COUNT(purpose->bytes),
+                  "in_place_spans", COUNT(purpose->in_place_spans), "in_place_bytes", COUNT(purpose->in_place_bytes));
+    if (with_sizes) {
+        json_object_set_new(object, "sizes", sizes_json(purpose->sizes));
+    }
+    return object;
+}
+
 json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
 {
     json_t *object = json_object();
@@ -78,6 +90,12 @@ json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
         json_object_set_new(object, "sizes", sizes_json(counters->sizes));
         json_object_set_new(object, "in_place_sizes", sizes_json(counters->in_place_sizes));
     }
+    json_t *purposes = json_object();
+    for (int purpose = 0; purpose < DMG_PURPOSES; purpose++) {
+        json_object_set_new(purposes, dmg_purpose_name((dmg_purpose)purpose),
+                            purpose_json(&counters->purposes[purpose], with_sizes));
+    }
+    json_object_set_new(object, "purposes", purposes);
     return object;
 }
 
@@ -99,6 +117,23 @@ static dmg_status take_real(const json_t *object, const char *name, double *valu
     }
     *value = json_number_value(number);
     return DMG_OK;
+}
+
+static dmg_status take_purpose(const json_t *object, dmg_purpose_counters *purpose)
+{
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } counts[] = {{"operations", &purpose->operations},
+                  {"bytes", &purpose->bytes},
+                  {"in_place_spans", &purpose->in_place_spans},
+                  {"in_place_bytes", &purpose->in_place_bytes}};
+    dmg_status status = DMG_OK;
+    for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
+        status = take_count(object, counts[index].name, counts[index].value);
+    }
+    take_sizes(json_object_get(object, "sizes"), purpose->sizes);
+    return status;
 }
 
 dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
@@ -125,6 +160,11 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
     }
     take_sizes(json_object_get(object, "sizes"), counters->sizes);
     take_sizes(json_object_get(object, "in_place_sizes"), counters->in_place_sizes);
+    const json_t *purposes = json_object_get(object, "purposes");
+    for (int purpose = 0; purpose < DMG_PURPOSES && status == DMG_OK; purpose++) {
+        status = take_purpose(json_object_get(purposes, dmg_purpose_name((dmg_purpose)purpose)),
+                              &counters->purposes[purpose]);
+    }
     return status;
 }
 
@@ -202,6 +242,29 @@ static dmg_status traffic_from_json(const json_t *list, dmg_node_report *report)
     return status;
 }
 
+json_t *dmg_workers_json(const dmg_node_report *report)
+{
+    json_t *list = json_array();
+    for (uint32_t worker = 0; worker < report->worker_count; worker++) {
+        json_array_append_new(list, dmg_worker_figures_json(&report->workers[worker]));
+    }
+    return list;
+}
+
+static dmg_status take_workers(const json_t *list, dmg_node_report *report)
+{
+    dmg_status status = DMG_OK;
+    size_t count = json_array_size(list);
+    if (count < 1 || count > DMG_ENGINE_THREADS_MAX) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a node's report has %zu workers", count);
+    }
+    report->worker_count = (uint32_t)count;
+    for (size_t worker = 0; worker < count && status == DMG_OK; worker++) {
+        status = dmg_worker_figures_from_json(json_array_get(list, worker), &report->workers[worker]);
+    }
+    return status;
+}
+
 json_t *dmg_node_report_json(const dmg_node_report *report)
 {
     json_t *purposes = json_object();
@@ -220,6 +283,7 @@ json_t *dmg_node_report_json(const dmg_node_report *report)
                   COUNT(report->budget_limit_bytes), "budget_peak_bytes", COUNT(report->budget_peak_bytes),
                   "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
     json_object_set_new(object, "pool", dmg_pool_report_json(&report->pool));
+    json_object_set_new(object, "workers", dmg_workers_json(report));
     return object;
 }
 
@@ -266,18 +330,22 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
     if (status == DMG_OK) {
         status = traffic_from_json(json_object_get(object, "traffic"), report);
     }
+    if (status == DMG_OK) {
+        status = take_workers(json_object_get(object, "workers"), report);
+    }
     return status == DMG_OK ? dmg_pool_report_from_json(json_object_get(object, "pool"), &report->pool) : status;
 }
 
 json_t *dmg_iteration_json(const dmg_iteration *iteration)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "direction",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "direction",
                      dmg_direction_name(iteration->direction), "density", dmg_density_name(iteration->density),
                      "active_vertices", COUNT(iteration->active_vertices), "arcs", COUNT(iteration->arcs),
                      "updates_local", COUNT(iteration->updates_local), "updates_remote",
                      COUNT(iteration->updates_remote), "references", COUNT(iteration->references), "elapsed_ns",
                      COUNT(iteration->elapsed_ns), "barrier_ns", COUNT(iteration->barrier_ns), "barriers",
-                     COUNT(iteration->barriers), "counters", dmg_counters_json(&iteration->counters, false));
+                     COUNT(iteration->barriers), "counters", dmg_counters_json(&iteration->counters, false), "work",
+                     dmg_iteration_work_json(iteration));
 }
 
 dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
@@ -303,6 +371,9 @@ dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
     }
     if (status == DMG_OK) {
         status = dmg_counters_from_json(json_object_get(object, "counters"), &iteration->counters);
+    }
+    if (status == DMG_OK) {
+        status = dmg_iteration_work_from_json(json_object_get(object, "work"), iteration);
     }
     return status;
 }

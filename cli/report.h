@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-/** Iteration rows in one control message: at most about 1,200 bytes each. */
-#define DMG_REPORT_ROWS 64
+/** Iteration rows in one control message: at most about 3,400 bytes each. */
+#define DMG_REPORT_ROWS 32
 
 /** A compute node's part. */
 typedef struct dmg_node_report {
@@ -34,6 +34,8 @@ typedef struct dmg_node_report {
     uint64_t budget_peak_bytes;
     uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
     dmg_pool_report pool; /**< of rank 0; zeros of the others */
+    uint32_t worker_count;
+    dmg_worker_figures workers[DMG_ENGINE_THREADS_MAX];
 } dmg_node_report;
 
 /** {"reads": {"operations": .., "bytes": ..}, ...}; `with_sizes` adds the histogram. */
@@ -42,6 +44,9 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters);
 
 json_t *dmg_node_report_json(const dmg_node_report *report);
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report);
+
+/** A list of the workers' figures. */
+json_t *dmg_workers_json(const dmg_node_report *report);
 
 json_t *dmg_traffic_json(const dmg_node_traffic *traffic, uint32_t nodes);
 

@@ -22,6 +22,7 @@
 #include "cli/pool_client.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/work_balance.h"
 #include "core/store/graph_catalog.h"
 
 #define DMG_RUN_CNS_MAX 64
@@ -148,6 +149,7 @@ void dmg_run_print_loading(FILE *to, const dmg_run *run);
 typedef struct dmg_run_totals {
     dmg_counters load;
     dmg_counters run;
+    dmg_work_balance balance;
     double run_seconds;      /**< of the slowest compute node */
     double barrier_seconds;  /**< in the iterations, mean of a compute node */
     double wait_seconds;     /**< for operations other than barriers, mean of a worker */

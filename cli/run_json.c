@@ -42,18 +42,18 @@ static json_t *nodes_json(const dmg_run *run)
                       report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
                       "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
         const dmg_groups groups = dmg_run_groups(run, rank);
-        json_array_append_new(compute_nodes,
-                              json_pack("{s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o}", "rank",
-                                        (json_int_t)rank, "group", (json_int_t)groups.group, "member",
-                                        (json_int_t)groups.member, "pid", run->cns[rank].child->pid, "cache", cache,
-                                        "load_seconds", (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
-                                        (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
-                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers",
-                                        (json_int_t)report->barriers, "operation_wait_seconds",
-                                        (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
-                                        dmg_counters_json(&report->load_counters, true), "run_operations",
-                                        dmg_counters_json(&report->run_counters, true), "traffic",
-                                        dmg_traffic_json(report->traffic, report->traffic_nodes)));
+        json_array_append_new(
+            compute_nodes,
+            json_pack("{s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o, s:o}", "rank",
+                      (json_int_t)rank, "group", (json_int_t)groups.group, "member", (json_int_t)groups.member, "pid",
+                      run->cns[rank].child->pid, "cache", cache, "load_seconds",
+                      (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
+                      (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
+                      (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers", (json_int_t)report->barriers,
+                      "operation_wait_seconds", (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
+                      dmg_counters_json(&report->load_counters, true), "run_operations",
+                      dmg_counters_json(&report->run_counters, true), "traffic",
+                      dmg_traffic_json(report->traffic, report->traffic_nodes), "workers", dmg_workers_json(report)));
     }
     json_t *transport = json_pack(
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",
@@ -148,5 +148,6 @@ json_t *dmg_run_json(const dmg_run *run)
     json_object_set_new(object, "operations",
                         json_pack("{s:o, s:o}", "load", dmg_counters_json(&totals.load, true), "run",
                                   dmg_counters_json(&totals.run, true)));
+    json_object_set_new(object, "work_balance", dmg_work_balance_json(&totals.balance));
     return object;
 }

@@ -45,6 +45,7 @@ dmg_store_options dmg_run_store_options(const dmg_run *run)
 {
     return (dmg_store_options){.entry_bytes = UINT32_C(16) << dmg_number(run->settings, DMG_OPTION_INDEX_ENTRY_BYTES),
                                .partition_count = run->partitions,
+                               .without_embedding = dmg_number(run->settings, DMG_OPTION_EMBED) == DMG_SWITCH_OFF,
                                .tiny_chunks = (uint32_t)dmg_number(run->settings, DMG_OPTION_TINY_CHUNKS),
                                .with_out = true,
                                .with_in = run->with_in};
@@ -160,6 +161,7 @@ static dmg_status take_iterations(dmg_run *run, const dmg_child *child, json_t *
         sum->updates_local += row.updates_local;
         sum->updates_remote += row.updates_remote;
         sum->references += row.references;
+        dmg_iteration_work_add(sum, &row);
         sum->elapsed_ns = row.elapsed_ns > sum->elapsed_ns ? row.elapsed_ns : sum->elapsed_ns;
         sum->barrier_ns += row.barrier_ns;
         sum->barriers = row.barriers > sum->barriers ? row.barriers : sum->barriers;
@@ -318,6 +320,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     json_object_set_new(setup, "task", json_string(!run->algorithm ? "load" : run->pool ? "run" : "load and run"));
     json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));
     json_object_set_new(setup, "with_in", json_boolean(store.with_in));
+    json_object_set_new(setup, "embed", json_boolean(!store.without_embedding));
     json_object_set_new(setup, "engine", dmg_engine_options_json(&engine));
     json_object_set_new(setup, "tolerance", json_real(run->parameters.tolerance));
     json_object_set_new(setup, "damping", json_real(run->parameters.damping));
@@ -423,6 +426,9 @@ dmg_run_totals dmg_run_total(const dmg_run *run)
         const dmg_node_report *report = &run->cns[rank].report;
         dmg_counters_add(&totals.load, &report->load_counters);
         dmg_counters_add(&totals.run, &report->run_counters);
+        for (uint32_t worker = 0; worker < report->worker_count; worker++) {
+            dmg_work_balance_add(&totals.balance, &report->workers[worker]);
+        }
         reported_barrier_ns += report->barrier_ns;
         double seconds = (double)report->run_ns / 1e9;
         totals.run_seconds = seconds > totals.run_seconds ? seconds : totals.run_seconds;

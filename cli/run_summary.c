@@ -276,6 +276,7 @@ void dmg_run_print_summary(FILE *to, const dmg_run *run)
     print_result(to, run);
     print_iterations(to, run, &totals);
     print_times(to, run, &totals);
+    dmg_work_balance_print(to, &totals.balance);
     print_operations(to, run, &totals);
     print_caches(to, run);
     print_memory(to, run);

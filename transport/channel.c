@@ -93,6 +93,13 @@ const dmg_node_traffic *dmg_channel_traffic(const dmg_channel *channel, uint16_t
     return node < channel->node_count ? &channel->traffic[node] : NULL;
 }
 
+dmg_purpose dmg_channel_set_purpose(dmg_channel *channel, dmg_purpose purpose)
+{
+    dmg_purpose before = channel->purpose;
+    channel->purpose = purpose;
+    return before;
+}
+
 /* ---- posting ---- */
 
 __attribute__((format(printf, 4, 5), cold)) static bool refuse(dmg_channel *channel, uint16_t node,
@@ -185,6 +192,7 @@ static inline void count(dmg_channel *channel, dmg_operation_kind kind, uint16_t
                          dmg_completion *completion)
 {
     dmg_counters_count(&channel->counters, kind, bytes);
+    dmg_counters_count_purpose(&channel->counters, channel->purpose, false, bytes);
     count_round(channel, kind, completion);
     dmg_node_traffic *traffic = &channel->traffic[node];
     bool is_atomic = kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA;
@@ -265,6 +273,7 @@ static inline void count_span(dmg_channel *channel, dmg_address address, uint64_
 {
     uint64_t offset = dmg_address_offset(address) % CACHE_LINE_BYTES;
     dmg_counters_count_in_place(&channel->counters, bytes);
+    dmg_counters_count_purpose(&channel->counters, channel->purpose, true, bytes);
     channel->counters.in_place_lines += (offset + bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
     channel->has_touched = true;
     if (dmg_address_node(address) < channel->node_count) {

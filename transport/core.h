@@ -84,6 +84,7 @@ struct dmg_channel {
     uint64_t round_since_ns;     /**< its first post */
     const dmg_completion *round; /**< whose operation was posted last; NULL when something was waited for since */
     bool has_touched;            /**< spans in place that were not waited for yet */
+    dmg_purpose purpose;
     dmg_counters counters;
     const dmg_completion *refused; /**< whose operation was refused last, and why */
     char refusal[192];

@@ -27,6 +27,17 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     sum->message_wait_ns += more->message_wait_ns;
     sum->post_ns += more->post_ns;
     sum->modelled_ns += more->modelled_ns;
+    for (int purpose = 0; purpose < DMG_PURPOSES; purpose++) {
+        dmg_purpose_counters *to = &sum->purposes[purpose];
+        const dmg_purpose_counters *from = &more->purposes[purpose];
+        to->operations += from->operations;
+        to->bytes += from->bytes;
+        to->in_place_spans += from->in_place_spans;
+        to->in_place_bytes += from->in_place_bytes;
+        for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+            to->sizes[bucket] += from->sizes[bucket];
+        }
+    }
 }
 
 static uint64_t difference(uint64_t sum, uint64_t part)
@@ -61,10 +72,27 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     sum->message_wait_ns = difference(sum->message_wait_ns, part->message_wait_ns);
     sum->post_ns = difference(sum->post_ns, part->post_ns);
     sum->modelled_ns = difference(sum->modelled_ns, part->modelled_ns);
+    for (int purpose = 0; purpose < DMG_PURPOSES; purpose++) {
+        dmg_purpose_counters *from = &sum->purposes[purpose];
+        const dmg_purpose_counters *less = &part->purposes[purpose];
+        from->operations = difference(from->operations, less->operations);
+        from->bytes = difference(from->bytes, less->bytes);
+        from->in_place_spans = difference(from->in_place_spans, less->in_place_spans);
+        from->in_place_bytes = difference(from->in_place_bytes, less->in_place_bytes);
+        for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
+            from->sizes[bucket] = difference(from->sizes[bucket], less->sizes[bucket]);
+        }
+    }
 }
 
 const char *dmg_operation_kind_name(dmg_operation_kind kind)
 {
     static const char *const names[DMG_OPERATION_KINDS] = {"read", "write", "cas", "faa", "message"};
     return names[kind];
+}
+
+const char *dmg_purpose_name(dmg_purpose purpose)
+{
+    static const char *const names[DMG_PURPOSES] = {"other", "streams", "index", "lists", "updates"};
+    return names[purpose];
 }

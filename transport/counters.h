@@ -7,6 +7,7 @@
 #ifndef DMG_TRANSPORT_COUNTERS_H
 #define DMG_TRANSPORT_COUNTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum dmg_operation_kind {
@@ -18,11 +19,30 @@ typedef enum dmg_operation_kind {
     DMG_OPERATION_KINDS
 } dmg_operation_kind;
 
+/** What the layers above use an operation for, as they say (dmg_channel_set_purpose). */
+typedef enum dmg_purpose {
+    DMG_PURPOSE_OTHER,   /**< loading, barriers, the catalog, results */
+    DMG_PURPOSE_STREAMS, /**< activation bits and attributes, read and written in sequence */
+    DMG_PURPOSE_INDEX,   /**< entries of the vertex index */
+    DMG_PURPOSE_LISTS,   /**< out-of-place edge lists */
+    DMG_PURPOSE_UPDATES, /**< updates that leave a partition */
+    DMG_PURPOSES
+} dmg_purpose;
+
 /** Bucket i of a size histogram counts operations of 2^(i-1) < bytes <= 2^i; the last one has all larger ones. */
 #define DMG_SIZE_BUCKETS 32
 
 /** serial_parts of a round that nothing overlaps. */
 #define DMG_ROUND_PARTS 1024
+
+/** The operations of one purpose, of all kinds together. */
+typedef struct dmg_purpose_counters {
+    uint64_t operations;
+    uint64_t bytes;
+    uint64_t in_place_spans;
+    uint64_t in_place_bytes;
+    uint64_t sizes[DMG_SIZE_BUCKETS]; /**< of operations and of spans used in place */
+} dmg_purpose_counters;
 
 typedef struct dmg_counters {
     uint64_t operations[DMG_OPERATION_KINDS];
@@ -53,6 +73,7 @@ typedef struct dmg_counters {
     uint64_t message_wait_ns; /**< of it, for messages: what a memory node took to answer, and its way */
     uint64_t post_ns;         /**< from a round's first post until the thread went on to wait or to something else */
     uint64_t modelled_ns;     /**< time of an emulated link that was accounted for, not spent (link.h) */
+    dmg_purpose_counters purposes[DMG_PURPOSES];
 } dmg_counters;
 
 static inline uint32_t dmg_size_bucket(uint64_t bytes)
@@ -85,11 +106,25 @@ typedef struct dmg_node_traffic {
     uint64_t write_bytes;
 } dmg_node_traffic;
 
+/** An operation's, or a span's, share in the counters of its purpose. */
+static inline void dmg_counters_count_purpose(dmg_counters *counters, dmg_purpose purpose, bool in_place,
+                                              uint64_t bytes)
+{
+    dmg_purpose_counters *counter = &counters->purposes[purpose];
+    counter->operations += !in_place;
+    counter->bytes += in_place ? 0 : bytes;
+    counter->in_place_spans += in_place;
+    counter->in_place_bytes += in_place ? bytes : 0;
+    counter->sizes[dmg_size_bucket(bytes)]++;
+}
+
 /** sum += more. */
 void dmg_counters_add(dmg_counters *sum, const dmg_counters *more);
 /** sum -= part, each count at least 0. */
 void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part);
 /** "read", "write", "cas", "faa", "message". */
 const char *dmg_operation_kind_name(dmg_operation_kind kind);
+/** "other", "streams", "index", "lists", "updates". */
+const char *dmg_purpose_name(dmg_purpose purpose);
 
 #endif

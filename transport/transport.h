@@ -218,6 +218,9 @@ dmg_client *dmg_channel_client(const dmg_channel *channel);
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel);
 /** What this channel sent to one memory node, and fetched from it; NULL when there is no such node. */
 const dmg_node_traffic *dmg_channel_traffic(const dmg_channel *channel, uint16_t node);
+/** What is posted and touched from now on is counted under this purpose too; at first DMG_PURPOSE_OTHER. Returns what
+ * it was before. */
+dmg_purpose dmg_channel_set_purpose(dmg_channel *channel, dmg_purpose purpose);
 
 /**
  * What a task waits on: operations that carry it and have not ended. Zero it, post any number of operations with it,

@@ -20,7 +20,8 @@ struct dmg_budget {
     _Atomic uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
 };
 
-static const char *const purpose_names[DMG_BUDGET_PURPOSES] = {"attributes", "bitmap", "retrieval", "updates", "other"};
+static const char *const purpose_names[DMG_BUDGET_PURPOSES] = {"attributes", "bitmap",  "index",
+                                                               "retrieval",  "updates", "other"};
 
 const char *dmg_budget_purpose_name(dmg_budget_purpose purpose)
 {

@@ -16,6 +16,7 @@
 typedef enum dmg_budget_purpose {
     DMG_BUDGET_ATTRIBUTES, /**< the cached attributes of the partition */
     DMG_BUDGET_BITMAP,     /**< activation bits */
+    DMG_BUDGET_INDEX,      /**< index entries that are kept (cached_index.h) */
     DMG_BUDGET_RETRIEVAL,  /**< index and edge-list buffers of the tasks in flight */
     DMG_BUDGET_UPDATES,    /**< queues of updates that leave the partition */
     DMG_BUDGET_OTHER,
@@ -43,7 +44,7 @@ uint64_t dmg_budget_limit_bytes(const dmg_budget *budget);
 uint64_t dmg_budget_peak_bytes(const dmg_budget *budget);
 /** The most bytes that this purpose ever had at once. */
 uint64_t dmg_budget_purpose_peak_bytes(const dmg_budget *budget, dmg_budget_purpose purpose);
-/** "attributes", "bitmap", "retrieval", "updates", "other". */
+/** "attributes", "bitmap", "index", "retrieval", "updates", "other". */
 const char *dmg_budget_purpose_name(dmg_budget_purpose purpose);
 
 #endif

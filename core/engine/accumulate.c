@@ -103,9 +103,8 @@ SPECIALISED void pull_items(const dmg_accumulate_run *run, dmg_chunk *chunk, con
     run->engine->workers[chunk->worker].arcs += arcs;
 }
 
-static void pull(void *context, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
+static void pull_any(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
 {
-    const dmg_accumulate_run *run = context;
     bool is_small = run->engine->store->shape.edge_bytes == 4;
     if (is_small && run->is_single) {
         pull_items(run, chunk, items, count, 4, true);
@@ -115,6 +114,29 @@ static void pull(void *context, dmg_chunk *chunk, const dmg_vertex_edges *items,
         pull_items(run, chunk, items, count, 8, true);
     } else {
         pull_items(run, chunk, items, count, 8, false);
+    }
+}
+
+/* A segment of a long list: other workers add to the same sum. */
+static void pull_shared(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
+{
+    double *sums = chunk->streams[0];
+    for (uint32_t i = 0; i < count; i++) {
+        double sum = 0;
+        dmg_chunk one = *chunk;
+        one.streams[0] = &sum;
+        one.first = items[i].vertex;
+        pull_any(run, &one, &items[i], 1);
+        dmg_accumulate_add(&sums[items[i].vertex - chunk->first], sum);
+    }
+}
+
+static void pull(void *context, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
+{
+    if (chunk->is_shared) {
+        pull_shared(context, chunk, items, count);
+    } else {
+        pull_any(context, chunk, items, count);
     }
 }
 

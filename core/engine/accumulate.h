@@ -68,6 +68,16 @@ typedef struct dmg_accumulate_limits {
 dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result);
 
+/** Add to a sum that several workers add to. */
+static inline void dmg_accumulate_add(double *sum, double addend)
+{
+    uint64_t *word = (uint64_t *)(void *)sum;
+    uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(word, &seen, dmg_double_to_bits(dmg_bits_to_double(seen) + addend), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
 /**
  * Changes are added up in fixed point, whose sum does not depend on the order: all numbers of nodes and threads stop
  * after the same iteration. All changes together are at most 2.

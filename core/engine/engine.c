@@ -11,6 +11,8 @@
 #define TASKS_IN_FLIGHT_DEFAULT 4
 #define TASKS_IN_FLIGHT_MAX     64
 
+_Static_assert(DMG_ENGINE_THREADS_MAX == DMG_WORKERS_MAX, "reports have room for all workers");
+
 /* ---- making and unmaking ---- */
 
 static dmg_status check_options(const dmg_engine_options *options, const dmg_job *job, const dmg_graph_store *store)
@@ -33,6 +35,11 @@ static dmg_status check_options(const dmg_engine_options *options, const dmg_job
     return DMG_OK;
 }
 
+static dmg_retrieval_step step_of(dmg_switch merge, dmg_switch batch)
+{
+    return (dmg_retrieval_step){.merges = merge == DMG_SWITCH_ON, .batches = batch == DMG_SWITCH_ON};
+}
+
 static dmg_status open_worker(dmg_engine *engine, uint32_t index)
 {
     dmg_worker *worker = &engine->workers[index];
@@ -42,6 +49,32 @@ static dmg_status open_worker(dmg_engine *engine, uint32_t index)
     }
     if (status == DMG_OK) {
         status = dmg_update_coordinator_create(engine->client, worker->channel, engine->budget, &worker->remote);
+    }
+    return status;
+}
+
+/* One worker opens what it uses, the others wait for their turn. */
+struct opening {
+    dmg_engine *engine;
+    uint32_t turn;
+};
+
+static void open_in_turn(void *context, uint32_t index)
+{
+    const struct opening *opening = context;
+    if (index == opening->turn) {
+        dmg_worker_keep(&opening->engine->workers[index], open_worker(opening->engine, index));
+    }
+}
+
+/* Each in its own thread: its buffers are touched first, and so placed, from there (NUMA). */
+static dmg_status open_workers(dmg_engine *engine)
+{
+    dmg_status status = DMG_OK;
+    for (uint32_t i = 0; i < engine->options.threads && status == DMG_OK; i++) {
+        struct opening opening = {engine, i};
+        dmg_thread_team_run(engine->team, engine->options.threads, open_in_turn, &opening);
+        status = dmg_workers_collect(engine, engine->options.threads);
     }
     return status;
 }
@@ -68,6 +101,9 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     if (engine->options.tasks_in_flight == 0) {
         engine->options.tasks_in_flight = TASKS_IN_FLIGHT_DEFAULT;
     }
+    if (engine->options.reschedule_degree == 0) {
+        engine->options.reschedule_degree = DMG_RESCHEDULE_DEGREE_DEFAULT;
+    }
     const dmg_groups *groups = &engine->groups;
     engine->groups = dmg_groups_of(job->rank, job->size, store->shape.partition_count, options->caching);
     engine->deal = dmg_groups_deal_own(groups, store->vertex_count);
@@ -90,16 +126,27 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
             status = dmg_error(DMG_ERR_MEMORY, "creating %u workers: out of memory", options->threads);
         }
     }
-    engine->retrieval_setup = (dmg_retrieval_setup){.client = client,
-                                                    .budget = engine->budget,
-                                                    .store = store,
-                                                    .first_partition = engine->first_partition,
-                                                    .last_partition = engine->last_partition,
-                                                    .rank = groups->member,
-                                                    .ranks = groups->members,
-                                                    .tasks = engine->options.tasks_in_flight};
-    for (uint32_t i = 0; i < options->threads && status == DMG_OK; i++) {
-        status = open_worker(engine, i);
+    engine->retrieval_setup =
+        (dmg_retrieval_setup){.client = client,
+                              .budget = engine->budget,
+                              .store = store,
+                              .first_partition = engine->first_partition,
+                              .last_partition = engine->last_partition,
+                              .rank = groups->member,
+                              .ranks = groups->members,
+                              .tasks = engine->options.tasks_in_flight,
+                              .activation = step_of(options->merge_activation, options->batch_activation),
+                              .index = step_of(options->merge_index, options->batch_index),
+                              .lists = step_of(options->merge_lists, options->batch_lists)};
+    if (status == DMG_OK && engine->options.reschedule_degree != DMG_RESCHEDULE_NEVER) {
+        status = dmg_reschedule_create(engine->budget, options->threads, engine->options.reschedule_degree,
+                                       &engine->reschedule);
+        engine->retrieval_setup.reschedule = engine->reschedule;
+        engine->retrieval_setup.segment_edges = engine->options.reschedule_degree;
+        engine->retrieval_setup.steals = options->steal_segments == DMG_SWITCH_ON;
+    }
+    if (status == DMG_OK) {
+        status = open_workers(engine);
     }
     if (status != DMG_OK) {
         dmg_engine_destroy(engine);
@@ -119,6 +166,10 @@ void dmg_engine_destroy(dmg_engine *engine)
         dmg_update_coordinator_destroy(&engine->workers[i].remote);
         dmg_retrieval_destroy(engine->workers[i].retrieval);
         dmg_channel_close(engine->workers[i].channel);
+    }
+    dmg_reschedule_destroy(engine->reschedule);
+    for (uint32_t i = 0; i < 2; i++) {
+        dmg_cached_index_destroy(engine->budget, &engine->cached_indices[i]);
     }
     free(engine->workers);
     free(engine->iterations);
@@ -183,6 +234,17 @@ dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status)
 
 /* ---- phases and barriers ---- */
 
+dmg_worker_clock dmg_worker_begin(const dmg_worker *worker)
+{
+    return (dmg_worker_clock){dmg_now_ns(), dmg_channel_counters(worker->channel)->wait_ns};
+}
+
+void dmg_worker_end(dmg_worker *worker, const dmg_worker_clock *clock)
+{
+    worker->busy_ns += dmg_now_ns() - clock->begun_ns;
+    worker->wait_ns += dmg_channel_counters(worker->channel)->wait_ns - clock->wait_ns;
+}
+
 struct phase {
     dmg_engine *engine;
     const dmg_retrieval_plan *plan;
@@ -192,6 +254,7 @@ static void run_phase(void *context, uint32_t index)
 {
     const struct phase *phase = context;
     dmg_worker *worker = &phase->engine->workers[index];
+    dmg_worker_clock clock = dmg_worker_begin(worker);
     dmg_status status = dmg_retrieval_run(worker->retrieval, phase->plan, &phase->engine->chunks);
     if (status == DMG_OK) {
         status = dmg_update_coordinator_flush(&worker->remote);
@@ -200,15 +263,63 @@ static void run_phase(void *context, uint32_t index)
         status = phase->plan->finish(phase->plan->context, index);
     }
     dmg_worker_keep(worker, status);
+    dmg_worker_end(worker, &clock);
 }
 
-dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
+static dmg_status run_plan(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
 {
     struct phase phase = {engine, plan};
     dmg_chunks_reset_dealt(&engine->chunks, plan->first, plan->last, &plan->deal, workers,
                            dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
     dmg_thread_team_run(engine->team, workers, run_phase, &phase);
     return dmg_workers_collect(engine, workers);
+}
+
+static void keep_entries(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count)
+{
+    (void)edges;
+    (void)count;
+    dmg_cached_index_put(context, chunk->first, chunk->count, chunk->streams[0]);
+}
+
+/* The entries that a plan wants, kept in memory; read now if they are not there yet. */
+static dmg_status cache_index(dmg_engine *engine, const dmg_retrieval_plan *plan, const dmg_cached_index **found)
+{
+    dmg_cached_index *cached = &engine->cached_indices[plan->index == &engine->store->in_index];
+    *found = cached;
+    if (dmg_cached_index_has(cached, plan->index, plan->first, plan->last)) {
+        return DMG_OK;
+    }
+    dmg_cached_index_destroy(engine->budget, cached);
+    bool owns_all = engine->retrieval_setup.first_partition == 0 &&
+                    engine->retrieval_setup.last_partition == engine->store->shape.partition_count;
+    dmg_status status =
+        dmg_cached_index_create(engine->budget, engine->store, plan->index, plan->first, plan->last, owns_all, cached);
+    if (status != DMG_OK) {
+        return status;
+    }
+    const dmg_retrieval_plan reading = {.first = plan->first,
+                                        .last = plan->last,
+                                        .stream_count = 1,
+                                        .streams = {{plan->index, 1, DMG_STREAM_READ}},
+                                        .stream_purpose = DMG_PURPOSE_INDEX,
+                                        .apply = keep_entries,
+                                        .context = cached};
+    status = run_plan(engine, &reading, engine->options.threads);
+    if (status != DMG_OK) {
+        dmg_cached_index_destroy(engine->budget, cached);
+    }
+    return status;
+}
+
+dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
+{
+    if (!engine->options.cache_index || !plan->index) {
+        return run_plan(engine, plan, workers);
+    }
+    dmg_retrieval_plan with_cache = *plan;
+    dmg_status status = cache_index(engine, plan, &with_cache.cached_index);
+    return status == DMG_OK ? run_plan(engine, &with_cache, workers) : status;
 }
 
 dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
@@ -295,7 +406,9 @@ void dmg_engine_reset_counts(dmg_engine *engine)
     for (uint32_t i = 0; i < engine->options.threads; i++) {
         dmg_worker *worker = &engine->workers[i];
         worker->arcs = worker->updates_local = worker->active_vertices = worker->active_arcs = worker->fixed = 0;
+        worker->busy_ns = worker->wait_ns = 0;
         worker->real = 0;
+        *dmg_retrieval_count(worker->retrieval) = (dmg_retrieval_counts){0};
     }
 }
 
@@ -312,6 +425,47 @@ dmg_worker dmg_engine_counts(const dmg_engine *engine)
         sum.fixed += worker->fixed;
     }
     return sum;
+}
+
+/* What a worker did since its counts were zeroed. */
+static dmg_worker_figures figures_of(const dmg_worker *worker)
+{
+    const dmg_retrieval_counts *counts = dmg_retrieval_count(worker->retrieval);
+    return (dmg_worker_figures){.busy_ns = worker->busy_ns,
+                                .wait_ns = worker->wait_ns,
+                                .arcs = worker->arcs,
+                                .largest_task = counts->largest_task,
+                                .lists_cut = counts->lists_cut,
+                                .segments = counts->segments,
+                                .segments_stolen = counts->segments_stolen};
+}
+
+void dmg_worker_figures_add(dmg_worker_figures *sum, const dmg_worker_figures *more)
+{
+    sum->busy_ns += more->busy_ns;
+    sum->wait_ns += more->wait_ns;
+    sum->arcs += more->arcs;
+    sum->largest_task = more->largest_task > sum->largest_task ? more->largest_task : sum->largest_task;
+    sum->lists_cut += more->lists_cut;
+    sum->segments += more->segments;
+    sum->segments_stolen += more->segments_stolen;
+}
+
+dmg_worker_figures dmg_engine_worker(const dmg_engine *engine, uint32_t worker)
+{
+    return engine->workers[worker].total;
+}
+
+/* Into the iteration's row, and into the workers' totals. */
+static void add_up_work(dmg_engine *engine, dmg_iteration *row)
+{
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        dmg_worker_figures figures = figures_of(&engine->workers[i]);
+        dmg_worker_figures_add(&engine->workers[i].total, &figures);
+        dmg_worker_figures_add(&row->work, &figures);
+        row->busy_ns_max = figures.busy_ns > row->busy_ns_max ? figures.busy_ns : row->busy_ns_max;
+        row->arcs_max = figures.arcs > row->arcs_max ? figures.arcs : row->arcs_max;
+    }
 }
 
 static uint64_t count_remote_updates(const dmg_engine *engine)
@@ -339,6 +493,7 @@ void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dm
 dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_clock *clock, dmg_iteration row)
 {
     engine->iteration_count++;
+    add_up_work(engine, &row);
     if (engine->iterations_kept == DMG_ITERATION_ROWS_MAX) {
         return DMG_OK;
     }
@@ -417,6 +572,7 @@ static void load_share(void *context, uint32_t index)
     uint64_t last = load_boundary(load->graph, loader + 1, load->loaders);
     dmg_status status = DMG_OK;
     if (first < last) {
+        dmg_channel_set_purpose(engine->workers[index].channel, DMG_PURPOSE_OTHER);
         status = dmg_graph_store_load(engine->workers[index].channel, engine->store, engine->job->id, load->graph,
                                       first, last, load->progress_arcs);
     }

@@ -18,9 +18,21 @@ typedef enum dmg_direction { DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTI
 /** How exactly a compute node caches what vertices give in pull mode; sums and the pool's attributes are always double.
  */
 typedef enum dmg_precision { DMG_PRECISION_AUTO, DMG_PRECISION_SINGLE, DMG_PRECISION_DOUBLE } dmg_precision;
+/** A mechanism that is on unless it is switched off. */
+typedef enum dmg_switch { DMG_SWITCH_ON, DMG_SWITCH_OFF } dmg_switch;
 typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE } dmg_density;
 
+/** Of a compute node. */
+#define DMG_ENGINE_THREADS_MAX 64
+
 #define DMG_REFERENCE_EDGES_NEVER UINT32_MAX
+/**
+ * Lists of more edges are walked in segments (DMG, section 4.4.2, where it is 1,024). On a Kronecker graph of scale 18,
+ * pagerank over ucx's shared memory took 1.06 times as long with segments of 1,024 as without any, and as long with
+ * 16,384: a segment is an operation.
+ */
+#define DMG_RESCHEDULE_DEGREE_DEFAULT 16384
+#define DMG_RESCHEDULE_NEVER          UINT32_MAX
 
 typedef struct dmg_engine_options {
     uint32_t threads;         /**< workers, at least 1 */
@@ -34,12 +46,34 @@ typedef struct dmg_engine_options {
     dmg_precision
         precision; /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
     bool pin_threads;
+    /* Merged and batched retrieval (retrieval.h; DMG, section 4.2.2), step by step. */
+    dmg_switch merge_activation;
+    dmg_switch batch_activation;
+    dmg_switch merge_index;
+    dmg_switch batch_index;
+    dmg_switch merge_lists;
+    dmg_switch batch_lists;
+    uint32_t reschedule_degree; /**< longer lists are walked in segments of so many edges (core/work/reschedule.h); 0:
+                                   DMG_RESCHEDULE_DEGREE_DEFAULT; DMG_RESCHEDULE_NEVER: none are */
+    dmg_switch steal_segments;  /**< workers that run out of vertices take segments of others */
+    bool cache_index;           /**< read the index once, and keep it (cached_index.h) */
     /** Called as each iteration begins (0, 1, ...), for progress; may be NULL. */
     void (*on_iteration)(void *context, uint32_t iteration, uint64_t active_vertices);
     void *on_iteration_context;
 } dmg_engine_options;
 
 #define DMG_ITERATION_ROWS_MAX 4096
+
+/** How much work there was, and how it fell to workers. */
+typedef struct dmg_worker_figures {
+    uint64_t busy_ns;         /**< in phases, until the worker found nothing more to do; with its waits */
+    uint64_t wait_ns;         /**< of it, for operations */
+    uint64_t arcs;            /**< walked */
+    uint64_t largest_task;    /**< the most edges that a task was handed in one step */
+    uint64_t lists_cut;       /**< in segments */
+    uint64_t segments;        /**< walked */
+    uint64_t segments_stolen; /**< of them, of other workers' lists */
+} dmg_worker_figures;
 
 /** One line of the per-iteration table, of this rank unless it says otherwise. */
 typedef struct dmg_iteration {
@@ -51,9 +85,12 @@ typedef struct dmg_iteration {
     uint64_t updates_remote; /**< that left the partition one by one */
     uint64_t references;     /**< segments that were passed on by reference */
     uint64_t elapsed_ns;
-    uint64_t barrier_ns;   /**< of it, in barriers */
-    uint64_t barriers;     /**< how many; a lone rank does not wait in them */
-    dmg_counters counters; /**< what went over the interconnect, all threads */
+    uint64_t barrier_ns;     /**< of it, in barriers */
+    uint64_t barriers;       /**< how many; a lone rank does not wait in them */
+    dmg_worker_figures work; /**< of all workers: sums, and the largest task */
+    uint64_t busy_ns_max;    /**< of the worker that had most */
+    uint64_t arcs_max;       /**< likewise */
+    dmg_counters counters;   /**< what went over the interconnect, all threads */
 } dmg_iteration;
 
 /** What a run leaves behind on each rank. */
@@ -86,6 +123,11 @@ const dmg_budget *dmg_engine_budget(const dmg_engine *engine);
 void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters);
 /** Of it, what went to one memory node. */
 void dmg_engine_traffic(const dmg_engine *engine, uint16_t node, dmg_node_traffic *traffic);
+
+/** sum += more; the larger of the largest tasks. */
+void dmg_worker_figures_add(dmg_worker_figures *sum, const dmg_worker_figures *more);
+/** What a worker did in all iterations so far; `worker` < threads. */
+dmg_worker_figures dmg_engine_worker(const dmg_engine *engine, uint32_t worker);
 
 /**
  * Load a share of the graph with all workers: this rank's part of the vertices by arcs. Ends with a barrier.

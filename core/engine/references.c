@@ -109,7 +109,10 @@ dmg_status dmg_references_finish(dmg_references *references, uint32_t worker)
 
 dmg_status dmg_references_publish(dmg_references *references)
 {
-    return dmg_reference_publish(references->board, references->engine->channel);
+    dmg_purpose before = dmg_channel_set_purpose(references->engine->channel, DMG_PURPOSE_UPDATES);
+    dmg_status status = dmg_reference_publish(references->board, references->engine->channel);
+    dmg_channel_set_purpose(references->engine->channel, before);
+    return status;
 }
 
 uint64_t dmg_references_sent(const dmg_references *references)
@@ -135,6 +138,7 @@ static uint32_t fetch_pieces(const dmg_references *references, dmg_channel *chan
     const uint32_t edge_bytes = references->engine->store->shape.edge_bytes;
     uint64_t used = 0;
     uint32_t pieces = 0;
+    dmg_channel_set_purpose(channel, DMG_PURPOSE_LISTS);
     while (*next < count) {
         const dmg_reference *reference = &walker->references[*next];
         uint64_t room = (EDGE_BUFFER_BYTES - used) / edge_bytes;
@@ -155,6 +159,7 @@ static uint32_t fetch_pieces(const dmg_references *references, dmg_channel *chan
             *next_edge = 0;
         }
     }
+    dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
     return pieces;
 }
 
@@ -164,6 +169,7 @@ static uint32_t reach_pieces(const dmg_references *references, dmg_channel *chan
 {
     const uint32_t edge_bytes = references->engine->store->shape.edge_bytes;
     uint32_t pieces = 0;
+    dmg_channel_set_purpose(channel, DMG_PURPOSE_LISTS);
     for (uint32_t i = 0; i < count; i++) {
         const dmg_reference *reference = &walker->references[i];
         uint64_t bytes = (uint64_t)reference->count * edge_bytes;
@@ -176,6 +182,7 @@ static uint32_t reach_pieces(const dmg_references *references, dmg_channel *chan
         }
     }
     dmg_channel_touch_wait(channel);
+    dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
     return pieces;
 }
 
@@ -229,7 +236,10 @@ static dmg_status walk_all(const struct walk *walk, uint32_t index)
 static void run_walk(void *context, uint32_t index)
 {
     const struct walk *walk = context;
-    dmg_worker_keep(&walk->references->engine->workers[index], walk_all(walk, index));
+    dmg_worker *worker = &walk->references->engine->workers[index];
+    dmg_worker_clock clock = dmg_worker_begin(worker);
+    dmg_worker_keep(worker, walk_all(walk, index));
+    dmg_worker_end(worker, &clock);
 }
 
 dmg_status dmg_references_walk(dmg_references *references, dmg_apply_references apply, void *context)
@@ -237,7 +247,9 @@ dmg_status dmg_references_walk(dmg_references *references, dmg_apply_references 
     dmg_engine *engine = references->engine;
     struct walk walk = {references, apply, context};
     uint32_t buffers;
+    dmg_purpose before = dmg_channel_set_purpose(engine->channel, DMG_PURPOSE_UPDATES);
     dmg_status status = dmg_reference_collect(references->board, engine->channel, &buffers);
+    dmg_channel_set_purpose(engine->channel, before);
     if (status != DMG_OK || buffers == 0) {
         return status;
     }

@@ -1,9 +1,18 @@
 #include "core/engine/retrieval_task.h"
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* A worker that waits for another's last segment: a segment takes a few microseconds, unless its thread is not running.
+ */
+#define SPIN_ROUNDS  200
+#define YIELD_ROUNDS 8
+#define SLEEP_NS     UINT64_C(50000)
 
 /* ---- memory ---- */
 
@@ -20,7 +29,7 @@ static uint32_t list_buffers(struct dmg_retrieval *retrieval, dmg_task *task, st
     const uint64_t vertices = DMG_CHUNK_VERTICES_MAX;
     uint32_t count = 0;
     needs[count++] = (struct buffer_need){(void **)&task->selected, vertices * sizeof *task->selected};
-    needs[count++] = (struct buffer_need){(void **)&task->spans, vertices * sizeof *task->spans};
+    needs[count++] = (struct buffer_need){(void **)&task->spans, DMG_TASK_SPANS * sizeof *task->spans};
     needs[count++] = (struct buffer_need){(void **)&task->edges, vertices * sizeof *task->edges};
     needs[count++] = (struct buffer_need){(void **)&task->stream_buffer, STREAM_BUFFER_BYTES};
     needs[count++] =
@@ -56,6 +65,10 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
     retrieval->is_coherent = (flags & DMG_CAPABILITY_COHERENT) != 0;
     retrieval->owns_all = setup->first_partition == 0 && setup->last_partition == setup->store->shape.partition_count;
     retrieval->task_count = tasks;
+    uint32_t edges_max = (uint32_t)(DMG_EDGE_BUFFER_BYTES / setup->store->shape.edge_bytes);
+    if (retrieval->setup.reschedule && retrieval->setup.segment_edges > edges_max) {
+        retrieval->setup.segment_edges = edges_max;
+    }
     status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, DMG_FRONT_BUFFER_BYTES, &memory);
     retrieval->front_buffer = memory;
     for (uint32_t i = 0; i < tasks && status == DMG_OK; i++) {
@@ -89,6 +102,11 @@ void dmg_retrieval_destroy(dmg_retrieval *retrieval)
     dmg_budget_free(budget, DMG_BUDGET_RETRIEVAL, retrieval, retrieval_bytes(retrieval->task_count));
 }
 
+dmg_retrieval_counts *dmg_retrieval_count(dmg_retrieval *retrieval)
+{
+    return &retrieval->counts;
+}
+
 /* ---- streams ---- */
 
 static uint64_t stream_elements(const dmg_stream *stream, uint32_t vertices)
@@ -109,15 +127,35 @@ static void *array_in_place(dmg_retrieval *retrieval, const dmg_range_array *arr
                               count * array->element_bytes);
 }
 
-/* Account for elements that are used in place; they lie on one node. */
-static void touch(dmg_retrieval *retrieval, const dmg_range_array *array, uint64_t first, uint64_t count)
+/*
+ * Elements [first, first + count), as one operation a node, or as one an element. `to` is NULL for what is used in
+ * place, which is accounted for; it lies on one node.
+ */
+static void fetch(dmg_retrieval *retrieval, const dmg_retrieval_step *step, const dmg_range_array *array,
+                  uint64_t first, uint64_t count, uint8_t *to, dmg_completion *completion)
 {
-    dmg_channel_touch_ahead(retrieval->channel, dmg_range_array_address(array, first), count * array->element_bytes);
+    uint64_t piece = step->merges ? count : 1;
+    for (uint64_t done = 0; done < count; done += piece) {
+        if (to) {
+            dmg_range_array_post_read(retrieval->channel, array, first + done, piece, to + done * array->element_bytes,
+                                      completion);
+        } else {
+            dmg_channel_touch_ahead(retrieval->channel, dmg_range_array_address(array, first + done),
+                                    piece * array->element_bytes);
+        }
+        dmg_retrieval_posted(retrieval, step);
+    }
 }
+
+/* Phases that want no edges move attributes in sequence, which is no part of retrieval. */
+static const dmg_retrieval_step in_sequence = {.merges = true, .batches = true};
 
 static void post_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
+    const dmg_retrieval_step *step = plan->index ? &retrieval->setup.activation : &in_sequence;
     uint8_t *buffer = task->stream_buffer;
+    dmg_channel_set_purpose(retrieval->channel,
+                            plan->stream_purpose == DMG_PURPOSE_OTHER ? DMG_PURPOSE_STREAMS : plan->stream_purpose);
     for (uint32_t i = 0; i < plan->stream_count; i++) {
         const dmg_stream *stream = &plan->streams[i];
         uint64_t first = task->chunk.first / stream->vertices_an_element;
@@ -126,11 +164,11 @@ static void post_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *pla
         task->streams_are_in_place[i] = pointer != NULL;
         task->chunk.streams[i] = pointer ? pointer : buffer;
         if (pointer) {
-            touch(retrieval, stream->array, first, count);
+            fetch(retrieval, step, stream->array, first, count, NULL, NULL);
             continue;
         }
         if (stream->mode & DMG_STREAM_READ) {
-            dmg_range_array_post_read(retrieval->channel, stream->array, first, count, buffer, &task->completion);
+            fetch(retrieval, step, stream->array, first, count, buffer, &task->completion);
         }
         buffer += (count * stream->array->element_bytes + 63) & ~UINT64_C(63);
     }
@@ -138,6 +176,7 @@ static void post_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *pla
 
 static void store_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_STREAMS);
     for (uint32_t i = 0; i < plan->stream_count && !task->chunk.skip_store; i++) {
         const dmg_stream *stream = &plan->streams[i];
         if ((stream->mode & DMG_STREAM_WRITE) && !task->streams_are_in_place[i]) {
@@ -158,19 +197,16 @@ static const uint8_t *post_selected(dmg_retrieval *retrieval, dmg_task *task, co
                                     uint8_t *buffer)
 {
     const uint8_t *in_place = array_in_place(retrieval, array, task->chunk.first, task->chunk.count);
-    const uint32_t step_max = DMG_MERGE_GAP_BYTES / array->element_bytes + 1;
+    const dmg_retrieval_step *step = &retrieval->setup.index;
+    const uint32_t step_max = step->merges ? DMG_MERGE_GAP_BYTES / array->element_bytes + 1 : 0;
     for (uint32_t i = 0; i < task->selected_count;) {
         uint32_t first = task->selected[i];
         uint32_t last = first;
         while (++i < task->selected_count && task->selected[i] - last <= step_max) {
             last = task->selected[i];
         }
-        if (in_place) {
-            touch(retrieval, array, task->chunk.first + first, last - first + 1);
-        } else {
-            dmg_range_array_post_read(retrieval->channel, array, task->chunk.first + first, last - first + 1,
-                                      buffer + (uint64_t)first * array->element_bytes, &task->completion);
-        }
+        fetch(retrieval, step, array, task->chunk.first + first, last - first + 1,
+              in_place ? NULL : buffer + (uint64_t)first * array->element_bytes, &task->completion);
     }
     return in_place ? in_place : buffer;
 }
@@ -189,18 +225,32 @@ static void select_vertices(const dmg_retrieval_plan *plan, dmg_task *task)
 
 static void post_index(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
-    task->entries = post_selected(retrieval, task, plan->index, task->entry_buffer);
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_INDEX);
+    task->entries = plan->cached_index ? dmg_cached_index_get(plan->cached_index, task->chunk.first, task->selected,
+                                                              task->selected_count, task->entry_buffer)
+                                       : post_selected(retrieval, task, plan->index, task->entry_buffer);
     if (plan->selected_values) {
+        dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_STREAMS);
         task->chunk.selected_values = post_selected(retrieval, task, plan->selected_values, task->value_buffer);
     }
 }
 
 /* ---- the state machine ---- */
 
+static void apply(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task, dmg_chunk *chunk,
+                  uint32_t edges_count)
+{
+    uint64_t edges = edges_count > 0 ? task->edges_total : 0;
+    retrieval->counts.largest_task = edges > retrieval->counts.largest_task ? edges : retrieval->counts.largest_task;
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_UPDATES);
+    plan->apply(plan->context, chunk, edges_count > 0 ? task->edges : NULL, edges_count);
+}
+
 /* Start fetching lists, or what is left of them. */
 static void begin_lists(dmg_retrieval *retrieval, dmg_task *task)
 {
     task->edges_count = 0;
+    task->edges_total = 0;
     task->stage = DMG_STAGE_LISTS;
     dmg_task_post_lists(retrieval, task);
 }
@@ -208,7 +258,7 @@ static void begin_lists(dmg_retrieval *retrieval, dmg_task *task)
 static dmg_status step_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
     if (!plan->index) {
-        plan->apply(plan->context, &task->chunk, NULL, 0);
+        apply(retrieval, plan, task, &task->chunk, 0);
         store_streams(retrieval, plan, task);
         task->stage = DMG_STAGE_STORE;
         return DMG_OK;
@@ -232,17 +282,108 @@ static dmg_status step_index(dmg_retrieval *retrieval, const dmg_retrieval_plan 
     return status;
 }
 
-static dmg_status step_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
+static void begin_store(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
-    plan->apply(plan->context, &task->chunk, task->edges, task->edges_count);
-    task->chunk.is_first_round = false;
-    if (task->next_span < task->span_count) {
-        begin_lists(retrieval, task);
-        return DMG_OK;
-    }
     store_streams(retrieval, plan, task);
     task->stage = DMG_STAGE_STORE;
+}
+
+/* Put long lists into the worker's buffer, as many as it has room for. */
+static void offer_long_lists(dmg_retrieval *retrieval, dmg_task *task)
+{
+    while (task->long_next > task->long_first) {
+        uint32_t list = task->long_next - 1;
+        if (!dmg_reschedule_add(retrieval->setup.reschedule, retrieval->worker, task, list, task->spans[list].count,
+                                &task->unfinished)) {
+            return;
+        }
+        task->long_next = list;
+        retrieval->counts.lists_cut++;
+    }
+}
+
+static dmg_status step_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
+{
+    apply(retrieval, plan, task, &task->chunk, task->edges_count);
+    if (task->chunk.is_first_round) {
+        /* Others look at the chunk from here on, when it has long lists: the first round has set up its streams. */
+        task->chunk.is_first_round = false;
+        offer_long_lists(retrieval, task);
+    }
+    if (task->next_span < task->span_count) {
+        begin_lists(retrieval, task);
+    } else if (task->long_first < DMG_TASK_SPANS) {
+        task->stage = DMG_STAGE_LONG_LISTS;
+    } else {
+        begin_store(retrieval, plan, task);
+    }
     return DMG_OK;
+}
+
+static void begin_segment(dmg_retrieval *retrieval, dmg_task *task)
+{
+    dmg_task_post_segment(retrieval, task);
+    task->stage = DMG_STAGE_SEGMENT;
+}
+
+static void step_segment(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
+{
+    dmg_chunk chunk = ((const dmg_task *)task->segment.task)->chunk;
+    chunk.worker = retrieval->worker;
+    chunk.is_shared = true;
+    apply(retrieval, plan, task, &chunk, task->edges_count);
+    retrieval->counts.segments++;
+    dmg_reschedule_finish(&task->segment);
+    task->stage = task->has_chunk ? DMG_STAGE_LONG_LISTS : DMG_STAGE_IDLE;
+}
+
+static bool is_through_with_long_lists(const dmg_task *task)
+{
+    return task->long_next == task->long_first && atomic_load_explicit(&task->unfinished, memory_order_acquire) == 0;
+}
+
+/* False when others are walking the last segments of the task's lists. */
+static bool step_long_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
+{
+    offer_long_lists(retrieval, task);
+    if (dmg_reschedule_take(retrieval->setup.reschedule, retrieval->worker, &task->segment)) {
+        begin_segment(retrieval, task);
+    } else if (is_through_with_long_lists(task)) {
+        begin_store(retrieval, plan, task);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Segments come before new vertices; those of other workers when there are no more vertices. */
+static bool take_segment(dmg_retrieval *retrieval, bool more, dmg_task *task)
+{
+    dmg_reschedule *reschedule = retrieval->setup.reschedule;
+    if (!reschedule) {
+        return false;
+    }
+    if (dmg_reschedule_take(reschedule, retrieval->worker, &task->segment)) {
+        return true;
+    }
+    if (more || !retrieval->setup.steals || !dmg_reschedule_steal(reschedule, retrieval->worker, &task->segment)) {
+        return false;
+    }
+    retrieval->counts.segments_stolen++;
+    return true;
+}
+
+static bool take_chunk(dmg_retrieval *retrieval, dmg_chunks *chunks, dmg_task *task)
+{
+    if (!dmg_chunks_take(chunks, retrieval->worker, &task->chunk.first, &task->chunk.count)) {
+        return false;
+    }
+    task->chunk.worker = retrieval->worker;
+    task->chunk.is_first_round = true;
+    task->chunk.skip_store = false;
+    task->has_chunk = true;
+    task->long_first = task->long_next = DMG_TASK_SPANS;
+    return true;
 }
 
 /* Advance a task whose operations have ended as far as it goes without waiting. */
@@ -250,7 +391,8 @@ static dmg_status advance(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
                           bool *more)
 {
     dmg_status status = DMG_OK;
-    while (status == DMG_OK && task->completion.pending == 0) {
+    bool is_stuck = false;
+    while (status == DMG_OK && !is_stuck && task->completion.pending == 0) {
         if (task->completion.status != DMG_OK) {
             return dmg_wait(retrieval->channel, &task->completion);
         }
@@ -259,15 +401,16 @@ static dmg_status advance(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
         case DMG_STAGE_IDLE:
         case DMG_STAGE_STORE:
             task->stage = DMG_STAGE_IDLE;
-            if (!*more || !dmg_chunks_take(chunks, retrieval->worker, &task->chunk.first, &task->chunk.count)) {
+            task->has_chunk = false;
+            if (take_segment(retrieval, *more, task)) {
+                begin_segment(retrieval, task);
+            } else if (*more && take_chunk(retrieval, chunks, task)) {
+                post_streams(retrieval, plan, task);
+                task->stage = DMG_STAGE_STREAMS;
+            } else {
+                is_stuck = !*more;
                 *more = false;
-                return DMG_OK;
             }
-            task->chunk.worker = retrieval->worker;
-            task->chunk.is_first_round = true;
-            task->chunk.skip_store = false;
-            post_streams(retrieval, plan, task);
-            task->stage = DMG_STAGE_STREAMS;
             break;
         case DMG_STAGE_STREAMS:
             status = step_streams(retrieval, plan, task);
@@ -278,25 +421,54 @@ static dmg_status advance(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
         case DMG_STAGE_LISTS:
             status = step_lists(retrieval, plan, task);
             break;
+        case DMG_STAGE_LONG_LISTS:
+            is_stuck = !step_long_lists(retrieval, plan, task);
+            break;
+        case DMG_STAGE_SEGMENT:
+            step_segment(retrieval, plan, task);
+            break;
         }
     }
     return status;
 }
 
-/* Wait until some task can go on. */
-static dmg_status wait_for_any(dmg_retrieval *retrieval)
+/* Nothing is in flight here: other workers have the last segments of this one's lists. */
+static void wait_for_others(uint32_t round)
+{
+    if (round < SPIN_ROUNDS) {
+        __builtin_ia32_pause();
+    } else if (round < SPIN_ROUNDS + YIELD_ROUNDS) {
+        sched_yield();
+    } else {
+        dmg_sleep_ns(SLEEP_NS);
+    }
+}
+
+/* Wait until some task can go on. `*round` counts how often it was in vain. */
+static dmg_status wait_for_any(dmg_retrieval *retrieval, uint32_t *round)
 {
     dmg_task *oldest = NULL;
+    bool waits_for_others = false;
     for (uint32_t i = 0; i < retrieval->task_count; i++) {
         dmg_task *task = &retrieval->tasks[i];
-        if (task->stage != DMG_STAGE_IDLE) {
+        if (task->stage == DMG_STAGE_LONG_LISTS && !is_through_with_long_lists(task)) {
+            waits_for_others = true;
+        } else if (task->stage != DMG_STAGE_IDLE) {
             if (task->completion.pending == 0) {
+                *round = 0;
                 return DMG_OK;
             }
             oldest = oldest ? oldest : task;
         }
     }
-    return oldest ? dmg_wait(retrieval->channel, &oldest->completion) : DMG_OK;
+    if (oldest) {
+        *round = 0;
+        return dmg_wait(retrieval->channel, &oldest->completion);
+    }
+    if (waits_for_others) {
+        wait_for_others((*round)++);
+    }
+    return DMG_OK;
 }
 
 static bool all_idle(const dmg_retrieval *retrieval)
@@ -309,13 +481,28 @@ static bool all_idle(const dmg_retrieval *retrieval)
     return true;
 }
 
-/* After an error: buffers must not be reused while operations that fill them are in flight. */
+/* After an error: buffers must not be reused while operations that fill them are in flight, and others look at them. */
 static void abandon(dmg_retrieval *retrieval)
 {
     for (uint32_t i = 0; i < retrieval->task_count; i++) {
-        (void)dmg_wait(retrieval->channel, &retrieval->tasks[i].completion);
-        retrieval->tasks[i].completion = (dmg_completion){0};
-        retrieval->tasks[i].stage = DMG_STAGE_IDLE;
+        dmg_task *task = &retrieval->tasks[i];
+        (void)dmg_wait(retrieval->channel, &task->completion);
+        task->completion = (dmg_completion){0};
+        if (task->stage == DMG_STAGE_SEGMENT) {
+            dmg_reschedule_finish(&task->segment);
+        }
+        task->stage = DMG_STAGE_IDLE;
+        task->has_chunk = false;
+    }
+    if (retrieval->setup.reschedule) {
+        dmg_reschedule_clear(retrieval->setup.reschedule, retrieval->worker);
+    }
+    /* Segments that other workers have: their operations end, with success or not. */
+    uint32_t round = 0;
+    for (uint32_t i = 0; i < retrieval->task_count; i++) {
+        while (atomic_load_explicit(&retrieval->tasks[i].unfinished, memory_order_acquire) > 0) {
+            wait_for_others(round++);
+        }
     }
 }
 
@@ -349,6 +536,7 @@ dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan 
 {
     note_overlap(retrieval, chunks);
     bool more = true;
+    uint32_t round = 0;
     dmg_status status = DMG_OK;
     while (status == DMG_OK) {
         for (uint32_t i = 0; i < retrieval->task_count && status == DMG_OK; i++) {
@@ -358,8 +546,9 @@ dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan 
             break;
         }
         dmg_channel_ring(retrieval->channel);
-        status = wait_for_any(retrieval);
+        status = wait_for_any(retrieval, &round);
     }
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_UPDATES); /* what is left are queued updates */
     if (status != DMG_OK) {
         char sentence[512];
         snprintf(sentence, sizeof sentence, "%s", dmg_error_message());

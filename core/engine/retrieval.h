@@ -13,6 +13,9 @@
  *     apply     the phase sees vertices and edges; lists that do not fit into the buffer come in several rounds
  *     store     streams that the phase changed are written back
  *
+ * Lists of very many edges come after the others, in segments, each in a call of apply of its own, by any task of the
+ * worker and by workers that have nothing else to do (reschedule.h). Their chunk waits for them before it is stored.
+ *
  * A worker keeps several chunks in flight (DMG, section 4.5.1): while one waits for the link, another is applied. Each
  * is a small state machine, a *task*. Where the pool is reached by loads and stores nothing is copied: streams, entries
  * and lists are pointers into the pool, and one task is enough.
@@ -21,8 +24,10 @@
 #define DMG_CORE_ENGINE_RETRIEVAL_H
 
 #include "core/base/budget.h"
+#include "core/engine/cached_index.h"
 #include "core/store/graph_store.h"
 #include "core/work/chunks.h"
+#include "core/work/reschedule.h"
 
 #define DMG_STREAMS_MAX 24
 
@@ -56,8 +61,11 @@ typedef struct dmg_chunk {
     uint64_t first;
     uint32_t count;
     uint32_t worker;
-    bool skip_store;                /**< the phase may set it: nothing in this chunk's streams was changed */
-    bool is_first_round;            /**< of the rounds in which this chunk's edges come */
+    bool skip_store;     /**< the phase may set it: nothing in this chunk's streams was changed */
+    bool is_first_round; /**< of the rounds in which this chunk's edges come */
+    /** A segment of a long list: other workers may have others of the same list and chunk at this moment, so what apply
+     * changes in the streams it changes atomically. */
+    bool is_shared;
     void *streams[DMG_STREAMS_MAX]; /**< element 0 is that of vertex `first` */
     const void *selected_values;    /**< by vertex - first; only those of selected vertices are there */
 } dmg_chunk;
@@ -70,6 +78,8 @@ typedef struct dmg_retrieval_plan {
     dmg_stream streams[DMG_STREAMS_MAX];
     const dmg_range_array *selected_values; /**< NULL: none */
     const dmg_range_array *index;           /**< NULL: no edges are wanted; apply is called once a chunk without any */
+    const dmg_cached_index *cached_index;   /**< NULL: the entries are read from the pool */
+    dmg_purpose stream_purpose;             /**< OTHER: DMG_PURPOSE_STREAMS */
     bool local_segments_only;               /**< of out-of-place lists, just the segments of this node's partitions */
     /**
      * Offered each segment of an out-of-place list whose edges go to another rank's partitions (RefRD; DMG,
@@ -89,6 +99,15 @@ typedef struct dmg_retrieval_plan {
     void *context;
 } dmg_retrieval_plan;
 
+/** How a step of retrieval goes about its operations (DMG, section 4.2.2). */
+typedef struct dmg_retrieval_step {
+    /** Neighbours are one operation. Else an operation an element, an entry, a list. */
+    bool merges;
+    /** All operations of a chunk are rung once. Else each by itself; and where the pool is reached by loads and stores,
+     * each span is waited for before the next. */
+    bool batches;
+} dmg_retrieval_step;
+
 /** What all workers' retrievals have in common. */
 typedef struct dmg_retrieval_setup {
     dmg_client *client;
@@ -98,8 +117,22 @@ typedef struct dmg_retrieval_setup {
     uint32_t last_partition;
     uint32_t rank; /**< of `ranks`, who share the partitions: this one among the members of its group (groups.h) */
     uint32_t ranks;
-    uint32_t tasks; /**< in flight, at least 1 */
+    uint32_t tasks;                /**< in flight, at least 1 */
+    dmg_retrieval_step activation; /**< reading the streams of a phase that wants edges */
+    dmg_retrieval_step index;
+    dmg_retrieval_step lists;
+    dmg_reschedule *reschedule; /**< buffers for long lists, one a worker; NULL: lists are not cut in segments */
+    uint32_t segment_edges;     /**< with `reschedule`: lists of more edges are cut */
+    bool steals;                /**< workers that run out of vertices take segments of others */
 } dmg_retrieval_setup;
+
+/** What a retrieval did since its counts were zeroed. */
+typedef struct dmg_retrieval_counts {
+    uint64_t largest_task;    /**< the most edges that one call of apply was handed */
+    uint64_t lists_cut;       /**< in segments */
+    uint64_t segments;        /**< walked */
+    uint64_t segments_stolen; /**< of them, of other workers' lists */
+} dmg_retrieval_counts;
 
 typedef struct dmg_retrieval dmg_retrieval;
 
@@ -108,6 +141,8 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
                                 dmg_retrieval **retrieval);
 /** NULL is allowed. */
 void dmg_retrieval_destroy(dmg_retrieval *retrieval);
+/** To be read, and zeroed, between runs. */
+dmg_retrieval_counts *dmg_retrieval_count(dmg_retrieval *retrieval);
 
 /** The largest chunks that the buffers allow for a plan. */
 uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_setup *setup, const dmg_retrieval_plan *plan);

@@ -31,11 +31,24 @@ static bool segments_of_rank(const dmg_retrieval *retrieval, const uint8_t *entr
                                     dmg_first_partition_of(shape->partition_count, rank + 1, ranks), before, edges);
 }
 
-static void add_span(dmg_task *task, uint32_t vertex, dmg_address first_edge, uint32_t count, uint32_t before,
-                     uint32_t local)
+/* Long lists go to the back. */
+static void add_span(const dmg_retrieval *retrieval, dmg_task *task, uint32_t vertex, dmg_address first_edge,
+                     uint32_t count, uint32_t before, uint32_t local)
 {
-    task->spans[task->span_count++] =
+    bool is_long =
+        retrieval->setup.reschedule && count > retrieval->setup.segment_edges && first_edge != DMG_ADDRESS_NULL;
+    task->spans[is_long ? --task->long_first : task->span_count++] =
         (dmg_span){.address = first_edge, .vertex = vertex, .count = count, .before = before, .local = local};
+}
+
+/* Offer a segment to the phase. What it sends counts as an update. */
+static bool refer(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, uint32_t vertex, uint32_t rank,
+                  dmg_address first_edge, uint32_t count)
+{
+    dmg_purpose before = dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_UPDATES);
+    bool is_taken = plan->refer(plan->context, retrieval->worker, vertex, rank, first_edge, count);
+    dmg_channel_set_purpose(retrieval->channel, before);
+    return is_taken;
 }
 
 /*
@@ -55,10 +68,9 @@ static bool refer_segments(dmg_retrieval *retrieval, const dmg_retrieval_plan *p
         dmg_address address = first_edge + before * shape->edge_bytes;
         uint32_t count = (uint32_t)edges;
         if (rank == retrieval->setup.rank) {
-            add_span(task, vertex, address, count, 0, count);
-        } else if (count > 0 && !plan->refer(plan->context, retrieval->worker, (uint32_t)task->chunk.first + vertex,
-                                             rank, address, count)) {
-            add_span(task, vertex, address, count, count, 0);
+            add_span(retrieval, task, vertex, address, count, 0, count);
+        } else if (count > 0 && !refer(retrieval, plan, (uint32_t)task->chunk.first + vertex, rank, address, count)) {
+            add_span(retrieval, task, vertex, address, count, count, 0);
         }
     }
     return true;
@@ -84,9 +96,9 @@ static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, d
         return false;
     }
     if (plan->local_segments_only) {
-        add_span(task, vertex, first_edge + before * shape->edge_bytes, (uint32_t)local, 0, (uint32_t)local);
+        add_span(retrieval, task, vertex, first_edge + before * shape->edge_bytes, (uint32_t)local, 0, (uint32_t)local);
     } else {
-        add_span(task, vertex, first_edge, degree, (uint32_t)before, (uint32_t)local);
+        add_span(retrieval, task, vertex, first_edge, degree, (uint32_t)before, (uint32_t)local);
     }
     return true;
 }
@@ -101,6 +113,7 @@ static dmg_status cut_by_fronts(dmg_retrieval *retrieval, const dmg_retrieval_pl
         const uint8_t *entry = task->entries + (uint64_t)vertices[i] * shape->entry_bytes;
         dmg_post_read(retrieval->channel, dmg_index_entry_list(entry), (void *)front_at(retrieval, i),
                       dmg_index_front_bytes(shape), &completion);
+        dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
     }
     dmg_status status = dmg_wait(retrieval->channel, &completion);
     for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
@@ -118,9 +131,11 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
     uint32_t fronts[DMG_FRONT_BUFFER_BYTES / 8];
     uint32_t front_count = 0;
     dmg_status status = DMG_OK;
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
     task->span_count = 0;
     task->next_span = 0;
     task->next_edge = 0;
+    task->long_first = task->long_next = DMG_TASK_SPANS;
     for (uint32_t i = 0; i < task->selected_count && status == DMG_OK; i++) {
         uint32_t vertex = task->selected[i];
         const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
@@ -129,7 +144,8 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
             continue;
         }
         if (degree <= shape->in_place_degree_max) {
-            add_span(task, vertex, DMG_ADDRESS_NULL, degree, retrieval->owns_all ? 0 : DMG_EDGES_MIXED, degree);
+            add_span(retrieval, task, vertex, DMG_ADDRESS_NULL, degree, retrieval->owns_all ? 0 : DMG_EDGES_MIXED,
+                     degree);
             task->spans[task->span_count - 1].in_place = dmg_index_entry_edges(entry);
         } else if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
             fronts[front_count++] = vertex;
@@ -144,12 +160,15 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
     return status == DMG_OK && front_count > 0 ? cut_by_fronts(retrieval, plan, task, fronts, front_count) : status;
 }
 
-static void add_edges(dmg_task *task, const dmg_span *span, uint32_t first, uint32_t count, const uint8_t *edges)
+/* Edges [first, first + count) of a span of a chunk that begins at `chunk_first`. */
+static void add_edges(dmg_task *task, uint64_t chunk_first, const dmg_span *span, uint32_t first, uint32_t count,
+                      const uint8_t *edges)
 {
     dmg_vertex_edges *item = &task->edges[task->edges_count++];
     item->edges = edges;
-    item->vertex = (uint32_t)task->chunk.first + span->vertex;
+    item->vertex = (uint32_t)chunk_first + span->vertex;
     item->count = count;
+    task->edges_total += count;
     if (span->before == DMG_EDGES_MIXED) {
         item->before = DMG_EDGES_MIXED;
         item->local = 0;
@@ -167,66 +186,127 @@ static void add_edges(dmg_task *task, const dmg_span *span, uint32_t first, uint
     item->local = local_last > local_first ? (uint32_t)(local_last - local_first) : 0;
 }
 
-/* Spans that can be reached become edges without a copy. Accounting merges what the other backends' reads would: lists
- * that follow each other. */
+/* Whether a list is near enough behind [first, last), which is not empty, to be one operation with it. */
+static bool follows_closely(const dmg_retrieval *retrieval, dmg_address first, dmg_address last, dmg_address address)
+{
+    return retrieval->setup.lists.merges && last > first && address >= last && address - last <= DMG_MERGE_GAP_BYTES &&
+           dmg_address_node(address) == dmg_address_node(first);
+}
+
+/* Account for lists that follow each other. */
+static void touch_lists(dmg_retrieval *retrieval, dmg_address first, dmg_address last)
+{
+    if (last != first) {
+        dmg_channel_touch_ahead(retrieval->channel, first, last - first);
+        dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
+    }
+}
+
+/* The accounted lists, so far. */
+struct reached {
+    dmg_address first;
+    dmg_address last;
+};
+
+/* Find a span in memory, and account for it. Accounting merges what the other backends' reads would: lists that follow
+ * each other closely. */
+static bool reach_span(dmg_retrieval *retrieval, dmg_span *span, struct reached *reached)
+{
+    uint64_t bytes = (uint64_t)span->count * retrieval->setup.store->shape.edge_bytes;
+    span->in_place = dmg_client_pointer(retrieval->setup.client, span->address, bytes);
+    if (!span->in_place) {
+        return false;
+    }
+    if (!follows_closely(retrieval, reached->first, reached->last, span->address)) {
+        touch_lists(retrieval, reached->first, reached->last);
+        reached->first = span->address;
+    }
+    reached->last = span->address + bytes;
+    return true;
+}
+
+/* An out-of-place list becomes edges without a copy, and segments of it when it is long. */
+static bool reach_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task, uint32_t vertex,
+                       struct reached *reached)
+{
+    const dmg_index_shape *shape = &retrieval->setup.store->shape;
+    const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
+    const uint32_t *front = NULL;
+    if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
+        front = dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+    }
+    uint32_t long_first = task->long_first;
+    task->span_count = 0;
+    bool is_good = cut_list(retrieval, plan, task, vertex, front);
+    for (uint32_t j = 0; j < task->span_count && is_good; j++) {
+        dmg_span *span = &task->spans[j];
+        is_good = reach_span(retrieval, span, reached);
+        if (is_good && span->count > 0) {
+            add_edges(task, task->chunk.first, span, 0, span->count, span->in_place);
+        }
+    }
+    for (uint32_t j = task->long_first; j < long_first && is_good; j++) {
+        is_good = reach_span(retrieval, &task->spans[j], reached);
+    }
+    return is_good;
+}
+
 dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
-    dmg_address merged_first = DMG_ADDRESS_NULL;
-    dmg_address merged_last = DMG_ADDRESS_NULL;
+    struct reached reached = {DMG_ADDRESS_NULL, DMG_ADDRESS_NULL};
     task->edges_count = 0;
+    task->edges_total = 0;
+    task->long_first = task->long_next = DMG_TASK_SPANS;
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
     for (uint32_t i = 0; i < task->selected_count; i++) {
         uint32_t vertex = task->selected[i];
         const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
         uint32_t degree = dmg_index_entry_degree(entry);
-        if (degree <= shape->in_place_degree_max) {
-            if (degree > 0) {
-                task->edges[task->edges_count++] =
-                    (dmg_vertex_edges){.edges = dmg_index_entry_edges(entry),
-                                       .vertex = (uint32_t)task->chunk.first + vertex,
-                                       .count = degree,
-                                       .before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED,
-                                       .local = degree};
-            }
-            continue;
-        }
-        const uint32_t *front = NULL;
-        if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
-            front =
-                dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
-        }
-        task->span_count = 0;
-        if (!cut_list(retrieval, plan, task, vertex, front)) {
-            return corrupt_entry(task, vertex);
-        }
-        for (uint32_t j = 0; j < task->span_count; j++) {
-            const dmg_span *span = &task->spans[j];
-            uint64_t bytes = (uint64_t)span->count * shape->edge_bytes;
-            const uint8_t *edges = dmg_client_pointer(retrieval->setup.client, span->address, bytes);
-            if (!edges) {
+        if (degree > shape->in_place_degree_max) {
+            if (!reach_list(retrieval, plan, task, vertex, &reached)) {
                 return corrupt_entry(task, vertex);
             }
-            if (span->address != merged_last) {
-                if (merged_last != merged_first) {
-                    dmg_channel_touch_ahead(retrieval->channel, merged_first, merged_last - merged_first);
-                }
-                merged_first = span->address;
-            }
-            merged_last = span->address + bytes;
-            task->edges[task->edges_count] = (dmg_vertex_edges){.edges = edges,
-                                                                .vertex = (uint32_t)task->chunk.first + vertex,
-                                                                .count = span->count,
-                                                                .before = span->before,
-                                                                .local = span->local};
-            task->edges_count += span->count > 0;
+        } else if (degree > 0) {
+            task->edges_total += degree;
+            task->edges[task->edges_count++] = (dmg_vertex_edges){.edges = dmg_index_entry_edges(entry),
+                                                                  .vertex = (uint32_t)task->chunk.first + vertex,
+                                                                  .count = degree,
+                                                                  .before = retrieval->owns_all ? 0 : DMG_EDGES_MIXED,
+                                                                  .local = degree};
         }
     }
-    if (merged_last != merged_first) {
-        dmg_channel_touch_ahead(retrieval->channel, merged_first, merged_last - merged_first);
-    }
+    touch_lists(retrieval, reached.first, reached.last);
     task->span_count = 0;
     task->next_span = 0;
     return DMG_OK;
+}
+
+void dmg_task_post_segment(dmg_retrieval *retrieval, dmg_task *task)
+{
+    const uint32_t edge_bytes = retrieval->setup.store->shape.edge_bytes;
+    const dmg_segment *segment = &task->segment;
+    const dmg_task *owner = segment->task;
+    const dmg_span *span = &owner->spans[segment->list];
+    uint64_t at = (uint64_t)segment->first * edge_bytes;
+    task->edges_count = 0;
+    task->edges_total = 0;
+    if (!span->in_place) {
+        dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
+        dmg_post_read(retrieval->channel, span->address + at, task->edge_buffer, (uint64_t)segment->count * edge_bytes,
+                      &task->completion);
+        dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
+    }
+    add_edges(task, owner->chunk.first, span, segment->first, segment->count,
+              span->in_place ? span->in_place + at : task->edge_buffer);
+}
+
+static void post_lists(dmg_retrieval *retrieval, dmg_task *task, dmg_address from, uint64_t at, uint64_t bytes)
+{
+    if (bytes > 0) {
+        dmg_post_read(retrieval->channel, from, task->edge_buffer + at, bytes, &task->completion);
+        dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
+    }
 }
 
 /*
@@ -236,6 +316,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
 void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
 {
     const uint32_t edge_bytes = retrieval->setup.store->shape.edge_bytes;
+    dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
     uint64_t used = 0;
     dmg_address read_first = DMG_ADDRESS_NULL;
     uint64_t read_bytes = 0;
@@ -243,14 +324,13 @@ void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
     while (task->next_span < task->span_count) {
         const dmg_span *span = &task->spans[task->next_span];
         if (span->in_place) {
-            add_edges(task, span, 0, span->count, span->in_place);
+            add_edges(task, task->chunk.first, span, 0, span->count, span->in_place);
             task->next_span++;
             continue;
         }
         dmg_address address = span->address + (uint64_t)task->next_edge * edge_bytes;
         uint64_t gap = address - (read_first + read_bytes);
-        bool merges = read_bytes > 0 && address >= read_first + read_bytes && gap <= DMG_MERGE_GAP_BYTES &&
-                      dmg_address_node(address) == dmg_address_node(read_first);
+        bool merges = follows_closely(retrieval, read_first, read_first + read_bytes, address);
         uint64_t at = merges ? used + gap : (used + 7) & ~UINT64_C(7);
         uint64_t room = at < DMG_EDGE_BUFFER_BYTES ? (DMG_EDGE_BUFFER_BYTES - at) / edge_bytes : 0;
         uint32_t left = span->count - task->next_edge;
@@ -258,8 +338,8 @@ void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
         if (left > 0 && count == 0) {
             break;
         }
-        if (!merges && read_bytes > 0) {
-            dmg_post_read(retrieval->channel, read_first, task->edge_buffer + read_at, read_bytes, &task->completion);
+        if (!merges) {
+            post_lists(retrieval, task, read_first, read_at, read_bytes);
         }
         if (!merges) {
             read_first = address;
@@ -269,7 +349,7 @@ void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
         used = at + (uint64_t)count * edge_bytes;
         read_bytes = used - read_at;
         if (count > 0) {
-            add_edges(task, span, task->next_edge, count, task->edge_buffer + at);
+            add_edges(task, task->chunk.first, span, task->next_edge, count, task->edge_buffer + at);
         }
         task->next_edge += count;
         if (task->next_edge == span->count) {
@@ -277,7 +357,5 @@ void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
             task->next_span++;
         }
     }
-    if (read_bytes > 0) {
-        dmg_post_read(retrieval->channel, read_first, task->edge_buffer + read_at, read_bytes, &task->completion);
-    }
+    post_lists(retrieval, task, read_first, read_at, read_bytes);
 }

@@ -19,6 +19,8 @@ typedef enum dmg_task_stage {
     DMG_STAGE_STREAMS,
     DMG_STAGE_INDEX,
     DMG_STAGE_LISTS,
+    DMG_STAGE_LONG_LISTS, /**< its long lists are walked in segments, by this task and others */
+    DMG_STAGE_SEGMENT,    /**< fetching a segment, of this task's or another's list */
     DMG_STAGE_STORE
 } dmg_task_stage;
 
@@ -29,11 +31,20 @@ typedef struct dmg_span {
     uint32_t count;
     uint32_t before; /**< as in dmg_vertex_edges */
     uint32_t local;
-    const uint8_t *in_place; /**< edges that the entry holds, or NULL */
+    const uint8_t *in_place; /**< edges that need not be fetched, or NULL */
 } dmg_span;
+
+/** Spans a task has room for: short ones from the front, long ones from the back; what is more than a vertex each is
+ * for one list that is cut by rank. */
+#define DMG_TASK_SPANS (DMG_CHUNK_VERTICES_MAX + DMG_PARTITIONS_MAX)
 
 typedef struct dmg_task {
     dmg_task_stage stage;
+    bool has_chunk;
+    uint32_t long_first;         /**< the spans from here on are long lists */
+    uint32_t long_next;          /**< of them, those from here on are in the worker's buffer, or were */
+    _Atomic uint64_t unfinished; /**< edges of these that have not been walked */
+    dmg_segment segment;         /**< of DMG_STAGE_SEGMENT */
     dmg_completion completion;
     dmg_chunk chunk;
     uint32_t selected_count;
@@ -41,6 +52,7 @@ typedef struct dmg_task {
     uint32_t next_span; /**< of the lists stage: the first that is not fetched */
     uint32_t next_edge; /**< of that span */
     uint32_t edges_count;
+    uint64_t edges_total; /**< of these */
     uint8_t *stream_buffer;
     uint8_t *entry_buffer; /**< by vertex - first */
     uint8_t *value_buffer; /**< likewise */
@@ -59,10 +71,20 @@ struct dmg_retrieval {
     uint32_t worker;
     bool in_place; /**< the pool is reached by loads and stores */
     bool owns_all; /**< all partitions are this compute node's */
+    dmg_retrieval_counts counts;
     uint32_t *front_buffer;
     uint32_t task_count;
     dmg_task tasks[];
 };
+
+/** After each operation that was posted, and each span that was touched, of a step. */
+static inline void dmg_retrieval_posted(dmg_retrieval *retrieval, const dmg_retrieval_step *step)
+{
+    if (!step->batches) {
+        dmg_channel_ring(retrieval->channel);
+        dmg_channel_touch_wait(retrieval->channel);
+    }
+}
 
 /**
  * From the index entries of the selected vertices to what is to be fetched: the task's spans. Segments may be passed on
@@ -71,6 +93,8 @@ struct dmg_retrieval {
 dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task);
 /** Start to fetch as many of the spans that are left as fit into the buffer; the task's edges are theirs. */
 void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task);
+/** Start to fetch the task's segment; the task's edges are its. */
+void dmg_task_post_segment(dmg_retrieval *retrieval, dmg_task *task);
 /** Where the pool is reached by loads and stores: from the index entries to edges at once, without a copy. */
 dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task);
 

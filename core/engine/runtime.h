@@ -19,6 +19,9 @@ typedef struct dmg_worker {
     uint64_t updates_local;        /**< tried on the cached partition */
     uint64_t active_vertices;      /**< found active for the next iteration */
     uint64_t active_arcs;          /**< of these */
+    uint64_t busy_ns;              /**< in phases */
+    uint64_t wait_ns;              /**< of it, for operations */
+    dmg_worker_figures total;      /**< of all iterations that have ended */
     double real;                   /**< what an accumulating program's vertices share */
     uint64_t fixed;                /**< how much its values changed, in fixed point */
     dmg_status status;
@@ -34,8 +37,10 @@ struct dmg_engine {
     dmg_engine_options options;
     dmg_budget *budget;
     dmg_thread_team *team;
+    dmg_reschedule *reschedule; /**< NULL: switched off */
     dmg_worker *workers;
     dmg_chunks chunks;
+    dmg_cached_index cached_indices[2]; /**< along the arcs, and against them */
     dmg_groups groups;
     dmg_deal deal;            /**< of [first_vertex, last_vertex), the vertices that this rank walks and writes */
     uint32_t first_partition; /**< that this rank caches */
@@ -56,6 +61,14 @@ struct dmg_engine {
 void dmg_worker_keep(dmg_worker *worker, dmg_status status);
 /** After a team has run: the first worker's error, with its sentence, becomes this thread's. */
 dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers);
+
+/** Around a worker's share of a phase: its time is counted. */
+typedef struct dmg_worker_clock {
+    uint64_t begun_ns;
+    uint64_t wait_ns; /**< waited before */
+} dmg_worker_clock;
+dmg_worker_clock dmg_worker_begin(const dmg_worker *worker);
+void dmg_worker_end(dmg_worker *worker, const dmg_worker_clock *clock);
 
 /** Run a phase on so many workers: all chunks of the plan's range, then the queued remote updates. Counts into the
  * workers. */

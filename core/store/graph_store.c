@@ -38,6 +38,9 @@ static void resolve(const dmg_graph *graph, const dmg_store_options *options, dm
         .has_ids = graph->ids != NULL,
         .first_id = graph->ids ? 0 : graph->first_id,
     };
+    if (options->without_embedding) {
+        store->shape.in_place_degree_max = 0;
+    }
 }
 
 static dmg_status check_options(const dmg_graph *graph, const dmg_store_options *options, const dmg_graph_store *store)
@@ -296,7 +299,8 @@ static dmg_status check_header(const dmg_graph_store *store)
     }
     dmg_index_shape expected =
         dmg_index_shape_make(shape->entry_bytes, store->weight_kind != DMG_WEIGHT_NONE, shape->partition_count);
-    if (shape->edge_bytes != expected.edge_bytes || shape->in_place_degree_max != expected.in_place_degree_max) {
+    if (shape->edge_bytes != expected.edge_bytes ||
+        (shape->in_place_degree_max != expected.in_place_degree_max && shape->in_place_degree_max != 0)) {
         return dmg_error(DMG_ERR_CORRUPT, "graph store: edges of %u bytes, %u in place in an entry of %u",
                          shape->edge_bytes, shape->in_place_degree_max, shape->entry_bytes);
     }

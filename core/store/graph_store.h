@@ -45,6 +45,9 @@ typedef struct dmg_store_options {
     uint32_t entry_bytes;     /**< 0: DMG_INDEX_ENTRY_BYTES_DEFAULT */
     uint32_t partition_count; /**< at least 1 */
     uint32_t tiny_chunks;     /**< to slice the vertices into, at most; 0: DMG_TINY_CHUNKS_DEFAULT */
+    /** No edges in place: every list is out of place, and an entry only says where (what DMG, Fig. 24, compares
+     * with). */
+    bool without_embedding;
     bool with_out;
     bool with_in; /**< needs graph->in for a directed graph; an undirected one is stored once, whichever is asked for */
     uint64_t job; /**< what the store belongs to; 0: the pool */

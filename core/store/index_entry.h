@@ -35,7 +35,7 @@ typedef struct dmg_index_shape {
     uint32_t entry_bytes;         /**< 16, 32, 64 or 128 */
     uint32_t edge_bytes;          /**< 4, or 8 with weights */
     uint32_t partition_count;     /**< 1 to DMG_PARTITIONS_MAX */
-    uint32_t in_place_degree_max; /**< (entry_bytes - 4) / edge_bytes */
+    uint32_t in_place_degree_max; /**< (entry_bytes - 4) / edge_bytes, or 0 when no edges are in place */
 } dmg_index_shape;
 
 static inline dmg_index_shape dmg_index_shape_make(uint32_t entry_bytes, bool is_weighted, uint32_t partition_count)

@@ -1,6 +1,7 @@
 #include "core/work/thread_team.h"
 
 #include "core/base/error.h"
+#include "core/base/topology.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -76,23 +77,28 @@ static void *member_main(void *argument)
     }
 }
 
-/* Best effort: a machine that refuses runs the threads anywhere. */
-static void pin_to_nth_cpu(pthread_t thread, uint32_t nth)
+/*
+ * The worker's CPU when it is to be bound to one; else, where there are several NUMA nodes, the CPUs of its node. Best
+ * effort: a machine that refuses runs the threads anywhere.
+ */
+static void place(const dmg_topology *topology, pthread_t thread, uint32_t worker, bool pin)
 {
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (topology->cpu_count == 0 || (!pin && topology->node_count == 1)) {
         return;
     }
-    uint32_t left = nth % (uint32_t)CPU_COUNT(&allowed);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &allowed) && left-- == 0) {
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            (void)pthread_setaffinity_np(thread, sizeof one, &one);
-            return;
+    if (pin) {
+        CPU_SET(dmg_topology_cpu_of_worker(topology, worker), &set);
+    } else {
+        uint32_t node = dmg_topology_node_of_worker(topology, worker);
+        for (uint32_t i = 0; i < topology->cpu_count; i++) {
+            if (topology->nodes[i] == node) {
+                CPU_SET(topology->cpus[i], &set);
+            }
         }
     }
+    (void)pthread_setaffinity_np(thread, sizeof set, &set);
 }
 
 dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **out)
@@ -110,6 +116,8 @@ dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **
         dmg_thread_team_destroy(team);
         return dmg_error(DMG_ERR_MEMORY, "starting %u workers: out of memory", threads);
     }
+    dmg_topology topology;
+    dmg_topology_read(&topology);
     team->threads = threads;
     team->started = 1;
     for (uint32_t worker = 1; worker < threads; worker++) {
@@ -120,13 +128,9 @@ dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **
             return dmg_error_errno(DMG_ERR_MEMORY, failure, "starting worker %u of %u", worker, threads);
         }
         team->started++;
-        if (pin) {
-            pin_to_nth_cpu(team->handles[worker], worker);
-        }
+        place(&topology, team->handles[worker], worker, pin);
     }
-    if (pin) {
-        pin_to_nth_cpu(pthread_self(), 0);
-    }
+    place(&topology, pthread_self(), 0, pin);
     *out = team;
     return DMG_OK;
 }

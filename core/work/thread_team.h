@@ -18,7 +18,10 @@ typedef struct dmg_thread_team dmg_thread_team;
 /** One worker's share of a phase. */
 typedef void (*dmg_team_function)(void *context, uint32_t worker);
 
-/** Start threads - 1 threads. With `pin`, worker i runs on the i-th CPU that this process may use. */
+/**
+ * Start threads - 1 threads. With `pin`, each worker runs on one CPU (topology.h); without, on the CPUs of one NUMA
+ * node where there are several, so that what it allocates lies near to it.
+ */
 dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **team);
 /** NULL is allowed. */
 void dmg_thread_team_destroy(dmg_thread_team *team);

@@ -76,6 +76,54 @@ def shapes_of_the_store():
         one_line(dmgraph("run", "bfs", graph, *words, expect=USAGE).err)
 
 
+SWITCHES = ("merge-activation", "batch-activation", "merge-index", "batch-index", "merge-lists", "batch-lists", "embed")
+
+
+def spans_by_purpose(*words, graph):
+    report = json.loads(dmgraph("run", "cc", graph, "--threads", 1, "--direction", "push", "--density", "dense", "--json", "--verify",
+                                *words).out)
+    return {name: count["operations"] + count["in_place_spans"]
+            for name, count in report["operations"]["run"]["purposes"].items()}
+
+
+def mechanisms_of_retrieval():
+    lines = [(u, v) for u in range(0, 3000, 3) for v in (u + 1, (u * 7 + 3) % 3000)]
+    graph = write("retrieval.el", "".join(f"{u} {v}\n" for u, v in lines))
+    usual = spans_by_purpose(graph=graph)
+    for name in SWITCHES:
+        other = spans_by_purpose(option(name), "off", graph=graph)
+        if name.startswith("batch"):
+            require(other == usual, (name, usual, other))
+        require(find(settings_of("--" + name, "off"), name) == "off", name)
+    require(usual["lists"] == 0, usual)
+    require(spans_by_purpose("--merge-index", "off", graph=graph)["index"] > 10 * usual["index"], "index")
+    require(spans_by_purpose("--merge-activation", "off", graph=graph)["streams"] > usual["streams"], "streams")
+    apart = spans_by_purpose("--embed", "off", graph=graph)
+    require(apart["lists"] > 0 and apart["index"] == usual["index"], apart)
+    single = spans_by_purpose("--embed", "off", "--merge-lists", "off", graph=graph)
+    require(single["lists"] > 10 * apart["lists"], single)
+    one_line(dmgraph("run", "cc", graph, "--embed", "perhaps", expect=USAGE).err)
+
+
+def long_lists_in_segments():
+    lines = [(u, v) for u in (0, 1) for v in range(2, 2000)] + [(v, 0) for v in range(2, 2000)]
+    graph = write("hubs.el", "".join(f"{u} {v}\n" for u, v in lines))
+
+    def work(*words):
+        return json.loads(dmgraph("run", "cc", graph, "--threads", 1, "--json", "--verify", *words).out)["work_balance"]
+
+    require(work(option("reschedule-degree"), 0)["segments"] == 0, "segments without re-scheduling")
+    usual, small = work("--reschedule-degree", 1000), work("--reschedule-degree", 100)
+    require(usual["segments"] > 0 and usual["lists_cut"] > 0, usual)
+    require(small["segments"] > 5 * usual["segments"], (usual, small))
+    require(usual["workers"] == 1 and usual["busy_ns_max"] == usual["busy_ns"] and usual["arcs_mean"] == usual["arcs"], usual)
+    report = json.loads(dmgraph("run", "cc", graph, option("cache-index"), "on", "--embed", "off", "--json", "--verify").out)
+    cache = report["nodes"]["compute_nodes"][0]["cache"]["peak_bytes_by_purpose"]
+    require(cache["index"] > 0 and cache["index"] % 12 == 0, cache)
+    alone = work(option("steal-segments"), "off", "--threads", 2)
+    require(alone["segments_stolen"] == 0 and alone["workers"] == 2, alone)
+
+
 def placement():
     for words in ((option("pin-threads"),), (option("prefault"),), (option("numa-node"), 0), (option("page-size"), "2M")):
         answer = answer_of("cc", *words)
@@ -361,7 +409,7 @@ def every_option_is_tested():
 
 def main():
     for function in (
-            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
+            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, mechanisms_of_retrieval, long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
             source, pagerank_options, directions, ways_of_updating, references, cachings, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, what_memory_nodes_did, summary, quiet, log_level,

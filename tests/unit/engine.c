@@ -27,6 +27,7 @@ struct setting {
     uint32_t nodes;
     uint32_t ranks;
     uint32_t partitions; /* 0: as many as ranks */
+    bool without_embedding;
     dmg_engine_options engine;
 };
 
@@ -44,6 +45,7 @@ struct rank {
     uint32_t iterations;
     dmg_iteration first_rows[8];
     uint64_t cache_peak_bytes;
+    uint64_t index_peak_bytes;
 };
 
 static dmg_status share_store(struct rank *rank, dmg_channel *channel, dmg_job *job, dmg_graph_store *store)
@@ -53,6 +55,7 @@ static dmg_status share_store(struct rank *rank, dmg_channel *channel, dmg_job *
     if (rank->index == 0) {
         const dmg_store_options options = {.partition_count = rank->setting->partitions ? rank->setting->partitions
                                                                                         : rank->setting->ranks,
+                                           .without_embedding = rank->setting->without_embedding,
                                            .with_out = true,
                                            .with_in = true,
                                            .job = job->id};
@@ -104,6 +107,7 @@ static dmg_status run_on_engine(struct rank *rank, dmg_client *client, dmg_chann
         for (uint32_t i = 0; i < 8 && i < result.iterations_kept; i++) {
             rank->first_rows[i] = result.iterations[i];
         }
+        rank->index_peak_bytes = dmg_budget_purpose_peak_bytes(dmg_engine_budget(engine), DMG_BUDGET_INDEX);
         rank->cache_peak_bytes = dmg_budget_purpose_peak_bytes(dmg_engine_budget(engine), DMG_BUDGET_ATTRIBUTES);
     }
     dmg_engine_destroy(engine);
@@ -293,6 +297,64 @@ static void a_long_segment_moves_its_metadata_and_not_its_edges(void)
     dmg_graph_close(&graph);
 }
 
+/* Hubs, in segments of 16 edges, that workers steal from each other. */
+static void lists_walked_in_segments_give_the_same_answer(void)
+{
+    static const dmg_direction directions[] = {DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL};
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    make_graph(1200, false, DMG_WEIGHT_INT32, &graph);
+    for (uint32_t i = 0; i < 6; i++) {
+        const struct setting setting = {.nodes = 2,
+                                        .ranks = 1 + i / 3,
+                                        .engine = {.threads = 2,
+                                                   .direction = directions[i % 3],
+                                                   .density = i % 2 ? DMG_DENSITY_AUTO : DMG_DENSITY_DENSE,
+                                                   .steal_segments = i % 4 == 3 ? DMG_SWITCH_OFF : DMG_SWITCH_ON,
+                                                   .reschedule_degree = 16}};
+        expect_all_algorithms(&setting, &graph);
+        expect_serial_answer(&setting, &graph, dmg_algorithm_find("pagerank"), ranks);
+        CU_ASSERT_TRUE(ranks[0].first_rows[0].work.segments > 0);
+    }
+    dmg_graph_close(&graph);
+}
+
+/* Pagerank walks all vertices in all iterations: 7 times the whole index, or once. */
+static void a_cached_index_is_read_once(void)
+{
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    make_graph(4096, false, DMG_WEIGHT_NONE, &graph);
+    struct setting setting = {.nodes = 1, .ranks = 1, .engine = {.threads = 2, .cache_index = true}};
+    for (uint32_t i = 0; i < 3; i++) {
+        setting.without_embedding = i > 0;
+        setting.ranks = 1 + i / 2;
+        setting.engine.direction = DMG_DIRECTION_PUSH;
+        expect_serial_answer(&setting, &graph, dmg_algorithm_find("pagerank"), ranks);
+        uint64_t bytes_each = i == 1 ? 12 : 32;
+        uint64_t read_bytes = 0;
+        uint64_t cached_bytes = 0;
+        for (uint32_t rank = 0; rank < setting.ranks; rank++) {
+            for (uint32_t row = 0; row < ranks[rank].iterations; row++) {
+                const dmg_purpose_counters *index = &ranks[rank].first_rows[row].counters.purposes[DMG_PURPOSE_INDEX];
+                read_bytes += index->bytes + index->in_place_bytes;
+            }
+            cached_bytes += ranks[rank].index_peak_bytes;
+        }
+        CU_ASSERT_EQUAL(ranks[0].iterations, 7);
+        CU_ASSERT_EQUAL(read_bytes, graph.vertex_count * 32);
+        CU_ASSERT_EQUAL(cached_bytes, graph.vertex_count * bytes_each);
+    }
+    dmg_graph_close(&graph);
+    make_graph(1500, true, DMG_WEIGHT_INT32, &graph);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct setting more = {
+            .nodes = 2, .ranks = 1 + i, .without_embedding = i != 1, .engine = {.threads = 1, .cache_index = true}};
+        expect_all_algorithms(&more, &graph);
+    }
+    dmg_graph_close(&graph);
+}
+
 static void what_vertices_give_may_be_cached_in_double_precision(void)
 {
     dmg_graph graph;
@@ -380,6 +442,8 @@ static const dmg_test tests[] = {
     DMG_TEST(every_direction_and_density_gives_the_same_answer),
     DMG_TEST(every_way_of_updating_gives_the_same_answer),
     DMG_TEST(a_long_segment_moves_its_metadata_and_not_its_edges),
+    DMG_TEST(lists_walked_in_segments_give_the_same_answer),
+    DMG_TEST(a_cached_index_is_read_once),
     DMG_TEST(what_vertices_give_may_be_cached_in_double_precision),
     DMG_TEST(float_weights_and_several_partitions_a_compute_node_work),
     DMG_TEST(graphs_of_no_and_of_few_vertices_work),

@@ -1,5 +1,6 @@
 dmg_unit_test(engine LINK dmg-test-pool dmg-algorithms)
 dmg_unit_test(engine_groups LINK dmg-test-pool dmg-algorithms)
+dmg_unit_test(retrieval LINK dmg-test-pool dmg-engine)
 dmg_unit_test(work LINK dmg-work)
 dmg_unit_test(update LINK dmg-test-pool dmg-update)
 set_tests_properties(unit.engine unit.engine_groups PROPERTIES TIMEOUT 900)

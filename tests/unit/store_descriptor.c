@@ -121,6 +121,7 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
         BREAK(shape.partition_count, 2),
         BREAK(shape.partition_count, DMG_PARTITIONS_MAX + 1),
         BREAK(shape.in_place_degree_max, 4),
+        BREAK(shape.in_place_degree_max, 1),
         BREAK(is_directed, 2),
         BREAK(is_directed, 0),
         BREAK(has_out, 0xff),
