@@ -22,6 +22,8 @@ typedef struct dmg_link_connection {
     bool is_failed;
     uint64_t last_due;
     dmg_link_way way;
+    /* Spans that are read in place together, since the last wait for them: all of them, and all but the last. */
+    dmg_link_demand touched, touched_before;
 } dmg_link_connection;
 
 /** A message. Its answer may take long (a barrier), and keeps nothing else waiting. */
@@ -55,6 +57,8 @@ typedef struct dmg_link_channel {
     bool has_posted; /* since the last poll */
     uint64_t last_poll;
     uint64_t ahead;       /* ticks */
+    bool has_touched;     /* spans that are not reserved yet */
+    uint64_t touched_at;  /* the first of them; ticks */
     uint64_t touched_due; /* of all spans in place that were charged */
     uint64_t backdate, post, post_a_kib, spin;
 } dmg_link_channel;
