@@ -35,6 +35,7 @@ extern const dmg_command dmg_command_info_transports;
 extern const dmg_command dmg_command_info_links;
 extern const dmg_command dmg_command_perf;
 extern const dmg_command dmg_command_compare;
+extern const dmg_command dmg_command_predict;
 extern const dmg_command dmg_command_memory_node;
 extern const dmg_command dmg_command_compute_node;
 

@@ -34,16 +34,17 @@ static bool change_cells(const dmg_settings *settings, dmg_link_settings *link)
     return has_changed;
 }
 
-dmg_status dmg_link_options(const dmg_settings *settings, uint32_t spinners, bool *has_link, dmg_link_settings *link)
+dmg_status dmg_link_options_of(const dmg_settings *settings, const char *name_or_path, bool *has_link,
+                               dmg_link_settings *link)
 {
     *link = (dmg_link_settings){.name = "custom", .line_bytes = 1};
-    *has_link = dmg_has(settings, DMG_OPTION_LINK);
+    *has_link = name_or_path != NULL;
     if (*has_link) {
         dmg_link_profile *profile = malloc(sizeof *profile);
         if (!profile) {
             return dmg_error(DMG_ERR_MEMORY, "no memory for a link profile");
         }
-        dmg_status status = dmg_link_profile_load(dmg_value_text(settings, DMG_OPTION_LINK), profile);
+        dmg_status status = dmg_link_profile_load(name_or_path, profile);
         *link = profile->settings;
         free(profile);
         if (status != DMG_OK) {
@@ -54,6 +55,16 @@ dmg_status dmg_link_options(const dmg_settings *settings, uint32_t spinners, boo
         size_t used = strlen(link->name);
         snprintf(link->name + used, sizeof link->name - used, "%s", *has_link ? ", changed" : "");
         *has_link = true;
+    }
+    return *has_link ? dmg_link_settings_check(link) : DMG_OK;
+}
+
+dmg_status dmg_link_options(const dmg_settings *settings, uint32_t spinners, bool *has_link, dmg_link_settings *link)
+{
+    const char *name = dmg_has(settings, DMG_OPTION_LINK) ? dmg_value_text(settings, DMG_OPTION_LINK) : NULL;
+    dmg_status status = dmg_link_options_of(settings, name, has_link, link);
+    if (status != DMG_OK) {
+        return status;
     }
     link->mode = (dmg_link_mode)dmg_number(settings, DMG_OPTION_LINK_MODE);
     link->spinners = spinners;

@@ -17,6 +17,10 @@
  */
 dmg_status dmg_link_options(const dmg_settings *settings, uint32_t spinners, bool *has_link, dmg_link_settings *link);
 
+/** The same for one profile, by name or path (NULL: none), with the numbers that were given one by one; no mode. */
+dmg_status dmg_link_options_of(const dmg_settings *settings, const char *name_or_path, bool *has_link,
+                               dmg_link_settings *link);
+
 /** The options that dmg_link_options reads, for a list of options. */
 #define DMG_LINK_OPTIONS                                                                                               \
     DMG_OPTION_LINK, DMG_OPTION_LINK_LATENCY, DMG_OPTION_LINK_BANDWIDTH, DMG_OPTION_LINK_MOPS, DMG_OPTION_LINK_MODE

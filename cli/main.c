@@ -14,13 +14,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static const dmg_command *const commands[] = {
-    &dmg_command_run,           &dmg_command_pool_start,   &dmg_command_pool_status,
-    &dmg_command_pool_stop,     &dmg_command_pool_clean,   &dmg_command_load,
-    &dmg_command_unload,        &dmg_command_list,         &dmg_command_convert,
-    &dmg_command_generate_kron, &dmg_command_info_graph,   &dmg_command_info_transports,
-    &dmg_command_info_links,    &dmg_command_perf,         &dmg_command_compare,
-    &dmg_command_memory_node,   &dmg_command_compute_node, NULL};
+static const dmg_command *const commands[] = {&dmg_command_run,
+                                              &dmg_command_pool_start,
+                                              &dmg_command_pool_status,
+                                              &dmg_command_pool_stop,
+                                              &dmg_command_pool_clean,
+                                              &dmg_command_load,
+                                              &dmg_command_unload,
+                                              &dmg_command_list,
+                                              &dmg_command_convert,
+                                              &dmg_command_generate_kron,
+                                              &dmg_command_info_graph,
+                                              &dmg_command_info_transports,
+                                              &dmg_command_info_links,
+                                              &dmg_command_perf,
+                                              &dmg_command_compare,
+                                              &dmg_command_predict,
+                                              &dmg_command_memory_node,
+                                              &dmg_command_compute_node,
+                                              NULL};
 
 static int usage_error(void)
 {

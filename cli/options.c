@@ -123,6 +123,12 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                               "prove the emulated links on this machine: of --link, or all"},
     [DMG_OPTION_FIT] = {"fit", DMG_TYPE_TEXT, "FILE.link", NULL, NULL, 0, 0, 0, 0,
                         "measure what a link profile has, and write one"},
+    [DMG_OPTION_LINK_LIST] = {"link", DMG_TYPE_TEXT, "PROFILE,...", NULL, NULL, 0, 0, 0, 0,
+                              "links to predict for: names that 'dmgraph info links' shows, or files (default: all)"},
+    [DMG_OPTION_MN_LIST] = {"mns", DMG_TYPE_TEXT, "LIST", NULL, NULL, 0, 0, 0, 0,
+                            "numbers of memory nodes (default: the run's)"},
+    [DMG_OPTION_CN_LIST] = {"cns", DMG_TYPE_TEXT, "LIST", NULL, NULL, 0, 0, 0, 0,
+                            "numbers of compute nodes (default: the run's)"},
     [DMG_OPTION_CSV] = {"csv", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print comma-separated values"},
     [DMG_OPTION_WITH] = {"with", DMG_TYPE_TEXTS, "TRANSPORT,LINK", NULL, NULL, 0, 0, 0, 0,
                          "a configuration, given once for each; LINK may be none (default: cxl_shm,polar-cxl and "

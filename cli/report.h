@@ -19,7 +19,7 @@ typedef struct dmg_node_report {
     uint64_t load_ns;
     uint64_t run_ns;
     uint64_t barrier_ns;
-    uint64_t barriers; /**< in the run and, of a one-shot run, the loading */
+    uint64_t barriers; /**< in the run */
     uint64_t wait_ns;  /**< for operations, all threads added, in the run */
     uint32_t iteration_count;
     double residual;

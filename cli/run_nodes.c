@@ -437,7 +437,7 @@ dmg_run_totals dmg_run_total(const dmg_run *run)
         totals.residual = report->residual;
     }
     if (run->iteration_rows < run->iteration_count) {
-        barrier_ns = reported_barrier_ns; /* rows are missing; this includes the barriers of loading */
+        barrier_ns = reported_barrier_ns; /* rows are missing; this has those of the start values too */
     }
     totals.barrier_seconds = (double)barrier_ns / 1e9 / run->cn_count;
     /* A barrier is waited for like any message, so it is in that count too. */

@@ -588,5 +588,6 @@ dmg_status dmg_engine_load(dmg_engine *engine, const dmg_graph *graph, _Atomic u
         status = dmg_engine_barrier(engine, NULL);
         dmg_client_acquire(engine->client); /* what others have loaded is read in place from now on */
     }
+    engine->barriers = engine->barrier_ns = 0; /* those of a run are counted apart */
     return status == DMG_OK ? DMG_OK : dmg_engine_abort(engine, status);
 }

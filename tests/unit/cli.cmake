@@ -11,3 +11,7 @@ dmg_unit_test(cli_compare LINK dmg-transport m)
 target_sources(unit-cli_compare PRIVATE ${PROJECT_SOURCE_DIR}/cli/compare_statistics.c
                                         ${PROJECT_SOURCE_DIR}/cli/compare_sensitivity.c ${PROJECT_SOURCE_DIR}/cli/chart.c
                                         ${PROJECT_SOURCE_DIR}/cli/chart_axis.c ${PROJECT_SOURCE_DIR}/cli/markup.c)
+dmg_unit_test(predict LINK dmg-transport PkgConfig::jansson m)
+target_sources(unit-predict PRIVATE
+  ${PROJECT_SOURCE_DIR}/cli/predict_model.c ${PROJECT_SOURCE_DIR}/cli/predict_read.c ${PROJECT_SOURCE_DIR}/cli/link_options.c
+  ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/text.c)
