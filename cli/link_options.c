@@ -19,6 +19,9 @@ static bool change_cells(const dmg_settings *settings, dmg_link_settings *link)
         for (int cell = DMG_LINK_READ_LATENCY; cell <= DMG_LINK_MESSAGE_LATENCY; cell++) {
             link->cells[cell] = (double)dmg_number(settings, DMG_OPTION_LINK_LATENCY);
         }
+        for (int cell = DMG_LINK_READ_P99; cell <= DMG_LINK_WRITE_P999; cell++) {
+            link->cells[cell] = 0; /* they were the other latency's tails */
+        }
         has_changed = true;
     }
     if (dmg_has(settings, DMG_OPTION_LINK_BANDWIDTH)) {

@@ -13,6 +13,9 @@
  * took to answer. A span that is used in place is charged when it is touched. What is not: data moves at the post, so
  * that others may see a write before it has ended.
  *
+ * A latency may have tails. Then one operation in a hundred takes what the profile says for the 99th percentile, and
+ * one in a thousand what it says for the 99.9th; which ones is drawn from a fixed sequence, the same in every run.
+ *
  * A waiting thread spins, since no timer is as fine as a link. Where that would take more cores than there are, the
  * model *accounts* instead: nothing waits, every channel has a clock of its own that runs ahead, and what it ran ahead
  * is reported as modelled time.
@@ -42,6 +45,10 @@ typedef enum dmg_link_cell {
     DMG_LINK_CHANNEL_RATE,
     DMG_LINK_ATOMIC_RATE,
     DMG_LINK_CHANNEL_ATOMIC_RATE,
+    DMG_LINK_READ_P99, /**< tails: what one read in a hundred takes at least; 0: as all of them */
+    DMG_LINK_READ_P999,
+    DMG_LINK_WRITE_P99,
+    DMG_LINK_WRITE_P999,
     DMG_LINK_CELLS
 } dmg_link_cell;
 

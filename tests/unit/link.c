@@ -334,6 +334,74 @@ static void doubled_latency_and_missing_limit_fail(void)
     CU_ASSERT_EQUAL(judge(false, 10, 40, 40, 7, 0).verdict, DMG_LINK_FAIL);
 }
 
+/* ---- tails ---- */
+
+#define DRAWS 200000
+
+static void tails_show_at_their_percentiles(void)
+{
+    dmg_link_settings settings = {.name = "test",
+                                  .line_bytes = 1,
+                                  .cells = {[DMG_LINK_READ_LATENCY] = 500,
+                                            [DMG_LINK_WRITE_LATENCY] = 300,
+                                            [DMG_LINK_READ_P99] = 900,
+                                            [DMG_LINK_READ_P999] = 2000,
+                                            [DMG_LINK_WRITE_P99] = 400}};
+    CU_ASSERT_EQUAL_FATAL(dmg_link_settings_check(&settings), DMG_OK);
+    dmg_link_costs costs;
+    dmg_link_costs_from(&settings, TICKS_A_SECOND, &costs);
+    uint64_t drawn = DMG_LINK_FIRST_DRAW;
+    uint32_t none = 0;
+    uint32_t p99 = 0;
+    uint32_t p999 = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        uint64_t extra = dmg_link_draw_tail(&costs, DMG_OPERATION_READ, &drawn);
+        none += extra == 0;
+        p99 += extra == 400;
+        p999 += extra == 1500;
+    }
+    CU_ASSERT_EQUAL(none + p99 + p999, DRAWS);
+    /* The percentiles of the latencies are what the profile says: more than their share lies there, but not twice. */
+    CU_ASSERT_TRUE(p999 > DRAWS / 1000 && p999 < 2 * DRAWS / 1000);
+    CU_ASSERT_TRUE(p99 + p999 > DRAWS / 100 && p99 + p999 < 2 * DRAWS / 100);
+    uint32_t writes = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        uint64_t extra = dmg_link_draw_tail(&costs, DMG_OPERATION_WRITE, &drawn);
+        CU_ASSERT_TRUE_FATAL(extra == 0 || extra == 100);
+        writes += extra > 0;
+    }
+    CU_ASSERT_TRUE(writes > DRAWS / 100 && writes < 2 * DRAWS / 100);
+}
+
+static void tails_are_the_same_in_every_run(void)
+{
+    const dmg_link_settings settings = {
+        .name = "test", .line_bytes = 1, .cells = {[DMG_LINK_READ_LATENCY] = 500, [DMG_LINK_READ_P99] = 900}};
+    dmg_link_costs costs;
+    dmg_link_costs_from(&settings, TICKS_A_SECOND, &costs);
+    uint64_t first = DMG_LINK_FIRST_DRAW;
+    uint64_t second = DMG_LINK_FIRST_DRAW;
+    for (int i = 0; i < 1000; i++) {
+        CU_ASSERT_EQUAL(dmg_link_draw_tail(&costs, DMG_OPERATION_READ, &first),
+                        dmg_link_draw_tail(&costs, DMG_OPERATION_READ, &second));
+        CU_ASSERT_EQUAL(dmg_link_draw_tail(&costs, DMG_OPERATION_WRITE, &first),
+                        0); /* it has none, and draws nothing */
+    }
+}
+
+static void tails_that_do_not_ascend_are_refused(void)
+{
+    static const double wrong[][3] = {{500, 400, 0}, {500, 0, 400}, {500, 900, 800}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const dmg_link_settings settings = {.name = "test",
+                                            .line_bytes = 1,
+                                            .cells = {[DMG_LINK_READ_LATENCY] = wrong[i][0],
+                                                      [DMG_LINK_READ_P99] = wrong[i][1],
+                                                      [DMG_LINK_READ_P999] = wrong[i][2]}};
+        CU_ASSERT_EQUAL(dmg_link_settings_check(&settings), DMG_ERR_ARGUMENT);
+    }
+}
+
 static const dmg_test clock_tests[] = {DMG_TEST(reservations_follow_each_other_without_gaps),
                                        DMG_TEST(clock_that_lies_behind_starts_now),
                                        DMG_TEST(processes_share_a_clock_without_overlap),
@@ -342,6 +410,9 @@ static const dmg_test cost_tests[] = {DMG_TEST(costs_of_bytes_are_exact_in_fixed
                                       DMG_TEST(no_limit_costs_nothing),
                                       DMG_TEST(spans_are_counted_by_lines),
                                       DMG_TEST(link_without_atomics_takes_a_lock),
+                                      DMG_TEST(tails_show_at_their_percentiles),
+                                      DMG_TEST(tails_are_the_same_in_every_run),
+                                      DMG_TEST(tails_that_do_not_ascend_are_refused),
                                       DMG_TEST(settings_that_make_no_sense_are_refused),
                                       DMG_TEST(busiest_resource_bounds_the_time),
                                       {NULL, NULL}};

@@ -331,6 +331,34 @@ static void spans_in_place_are_charged(void)
     dmg_client_close(client);
 }
 
+/* When accounting nobody waits, so that the tail may be longer than any disturbance of this test. */
+static void tails_are_accounted_for(void)
+{
+    dmg_link_settings settings = link_of(DMG_LINK_ACCOUNT);
+    settings.cells[DMG_LINK_READ_P99] = 0.5e9;
+    settings.cells[DMG_LINK_READ_P999] = 1e9;
+    dmg_client *client = open_client(&settings);
+    dmg_channel *channel = open_channel(client);
+    const dmg_counters *counters = dmg_channel_counters(channel);
+    uint64_t drawn = DMG_LINK_FIRST_DRAW;
+    uint32_t tails = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t word;
+        uint64_t before = counters->modelled_ns;
+        if (i % 2) {
+            CU_ASSERT_EQUAL(dmg_read(channel, place(0), &word, sizeof word), DMG_OK);
+        } else {
+            dmg_channel_touch(channel, place(0), sizeof word);
+        }
+        bool is_tail = dmg_link_draw_tail(&client->link->costs, DMG_OPERATION_READ, &drawn) > 0;
+        CU_ASSERT_EQUAL(counters->modelled_ns - before > 100000000, is_tail);
+        tails += is_tail;
+    }
+    CU_ASSERT_TRUE(tails > 0);
+    dmg_channel_close(channel);
+    dmg_client_close(client);
+}
+
 static void mode_is_chosen_by_cores_and_announced(void)
 {
     dmg_link_settings settings = link_of(DMG_LINK_AUTO);
@@ -375,6 +403,7 @@ static const dmg_test tests[] = {DMG_TEST(operations_do_what_they_do_without),
                                  DMG_TEST(death_of_a_node_ends_what_the_link_holds),
                                  DMG_TEST(clients_share_the_clocks_of_a_node),
                                  DMG_TEST(spans_in_place_are_charged),
+                                 DMG_TEST(tails_are_accounted_for),
                                  DMG_TEST(mode_is_chosen_by_cores_and_announced),
                                  DMG_TEST(links_that_make_no_sense_are_refused),
                                  {NULL, NULL}};

@@ -36,7 +36,8 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 }
 
 /* All that was posted to one node since the last ring. */
-static void depart_batch(dmg_link_connection *to, const dmg_link_costs *costs, uint64_t start, uint64_t lag)
+static void depart_batch(dmg_link_connection *to, const dmg_link_costs *costs, uint64_t start, uint64_t lag,
+                         uint64_t *drawn)
 {
     dmg_link_demand all = {0};
     for (uint32_t i = to->rung; i != to->tail; i++) {
@@ -49,7 +50,7 @@ static void depart_batch(dmg_link_connection *to, const dmg_link_costs *costs, u
         dmg_link_entry *posted = &to->entries[i % QUEUE_ENTRIES];
         dmg_link_demand with = before;
         dmg_link_demand_add(&with, costs, posted->kind, posted->bytes);
-        uint64_t latency = costs->latency[posted->kind];
+        uint64_t latency = costs->latency[posted->kind] + dmg_link_draw_tail(costs, posted->kind, drawn);
         uint64_t due =
             dmg_link_departure(&to->way, costs, &starts, &before, &with) + (latency > lag ? latency - lag : 0);
         to->last_due = posted->due = later(to->last_due, due);
@@ -171,7 +172,7 @@ static void link_ring(void *implementation)
     for (uint32_t node = 0; node < link->node_count; node++) {
         dmg_link_connection *to = &channel->connections[node];
         if (to->rung != to->tail) {
-            depart_batch(to, &link->costs, channel->batch_start, lag);
+            depart_batch(to, &link->costs, channel->batch_start, lag, &channel->drawn);
         }
     }
     for (dmg_link_call *call = channel->calls; call; call = call->next) {
@@ -409,6 +410,7 @@ dmg_status dmg_link_channel_wrap(dmg_link *link, dmg_channel *channel)
                                   .implementation = channel->implementation,
                                   .channel = channel,
                                   .link = link,
+                                  .drawn = DMG_LINK_FIRST_DRAW,
                                   .backdate = ns_to_ticks(link, BACKDATE_NS),
                                   .post = ns_to_ticks(link, POST_NS),
                                   .post_a_kib = ns_to_ticks(link, POST_NS_A_KIB),

@@ -56,10 +56,12 @@ typedef struct dmg_link_channel {
     bool is_backdated;
     bool has_posted; /* since the last poll */
     uint64_t last_poll;
-    uint64_t ahead;       /* ticks */
-    bool has_touched;     /* spans that are not reserved yet */
-    uint64_t touched_at;  /* the first of them; ticks */
-    uint64_t touched_due; /* of all spans in place that were charged */
+    uint64_t ahead;        /* ticks */
+    bool has_touched;      /* spans that are not reserved yet */
+    uint64_t touched_at;   /* the first of them; ticks */
+    uint64_t touched_tail; /* the most that one of them takes on top of the latency */
+    uint64_t drawn;        /* place in the sequence of tails */
+    uint64_t touched_due;  /* of all spans in place that were charged */
     uint64_t backdate, post, post_a_kib, spin;
 } dmg_link_channel;
 

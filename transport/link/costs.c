@@ -30,6 +30,10 @@ static const char *const cell_names[DMG_LINK_CELLS] = {
     [DMG_LINK_CHANNEL_RATE] = "channel_rate_mops",
     [DMG_LINK_ATOMIC_RATE] = "atomic_rate_mops",
     [DMG_LINK_CHANNEL_ATOMIC_RATE] = "channel_atomic_rate_mops",
+    [DMG_LINK_READ_P99] = "read_p99_ns",
+    [DMG_LINK_READ_P999] = "read_p999_ns",
+    [DMG_LINK_WRITE_P99] = "write_p99_ns",
+    [DMG_LINK_WRITE_P999] = "write_p999_ns",
 };
 
 const char *dmg_link_cell_name(dmg_link_cell cell)
@@ -42,11 +46,24 @@ const char *dmg_link_mode_name(dmg_link_mode mode)
     return mode == DMG_LINK_SPIN ? "spin" : mode == DMG_LINK_ACCOUNT ? "account" : "auto";
 }
 
+/* Percentiles ascend; the 99.9th needs no 99th. */
+static dmg_status check_tail(const dmg_link_settings *settings, dmg_link_cell median, dmg_link_cell p99,
+                             dmg_link_cell p999)
+{
+    const double *cells = settings->cells;
+    double least = cells[p99] > 0 ? cells[p99] : cells[median];
+    if ((cells[p99] > 0 && cells[p99] < cells[median]) || (cells[p999] > 0 && cells[p999] < least)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "link '%s': %s and %s do not ascend", settings->name, cell_names[p99],
+                         cell_names[p999]);
+    }
+    return DMG_OK;
+}
+
 dmg_status dmg_link_settings_check(const dmg_link_settings *settings)
 {
     for (int cell = 0; cell < DMG_LINK_CELLS; cell++) {
         double value = settings->cells[cell];
-        bool is_latency = cell <= DMG_LINK_MESSAGE_LATENCY;
+        bool is_latency = cell <= DMG_LINK_MESSAGE_LATENCY || cell >= DMG_LINK_READ_P99;
         bool is_bandwidth = !is_latency && cell <= DMG_LINK_CHANNEL_WRITE_BANDWIDTH;
         double least = is_latency ? 0 : is_bandwidth ? BANDWIDTH_LEAST : RATE_LEAST;
         double most = is_latency ? LATENCY_NS_MOST : is_bandwidth ? BANDWIDTH_MOST : RATE_MOST;
@@ -54,6 +71,13 @@ dmg_status dmg_link_settings_check(const dmg_link_settings *settings)
             return dmg_error(DMG_ERR_ARGUMENT, "link '%s': %s is %g; expected %g to %g", settings->name,
                              cell_names[cell], value, least, most);
         }
+    }
+    dmg_status status = check_tail(settings, DMG_LINK_READ_LATENCY, DMG_LINK_READ_P99, DMG_LINK_READ_P999);
+    if (status == DMG_OK) {
+        status = check_tail(settings, DMG_LINK_WRITE_LATENCY, DMG_LINK_WRITE_P99, DMG_LINK_WRITE_P999);
+    }
+    if (status != DMG_OK) {
+        return status;
     }
     uint32_t line = settings->line_bytes;
     if (line == 0 || line > LINE_BYTES_MOST || (line & (line - 1)) != 0) {
@@ -72,6 +96,15 @@ double dmg_link_atomic_latency_ns(const dmg_link_settings *settings)
     return latency > 0 ? latency : settings->cells[DMG_LINK_READ_LATENCY] + settings->cells[DMG_LINK_WRITE_LATENCY];
 }
 
+/* `p99` stands before its p999. */
+static dmg_link_tail tail_of(const double *cells, dmg_link_cell median, dmg_link_cell p99, double ticks_a_second)
+{
+    double extra_p99 = cells[p99] > 0 ? cells[p99] - cells[median] : 0;
+    double extra_p999 = cells[p99 + 1] > 0 ? cells[p99 + 1] - cells[median] : extra_p99;
+    return (dmg_link_tail){.p99 = (uint64_t)llround(extra_p99 / NANOSECONDS * ticks_a_second),
+                           .p999 = (uint64_t)llround(extra_p999 / NANOSECONDS * ticks_a_second)};
+}
+
 void dmg_link_costs_from(const dmg_link_settings *settings, double ticks_a_second, dmg_link_costs *costs)
 {
     const double *cells = settings->cells;
@@ -85,6 +118,8 @@ void dmg_link_costs_from(const dmg_link_settings *settings, double ticks_a_secon
         costs->latency[kind] = (uint64_t)llround(latencies[kind] / NANOSECONDS * ticks_a_second);
         costs->operation[kind] = dmg_link_operation_cost(rate * MEGA, ticks_a_second);
     }
+    costs->tails[DMG_OPERATION_READ] = tail_of(cells, DMG_LINK_READ_LATENCY, DMG_LINK_READ_P99, ticks_a_second);
+    costs->tails[DMG_OPERATION_WRITE] = tail_of(cells, DMG_LINK_WRITE_LATENCY, DMG_LINK_WRITE_P99, ticks_a_second);
     costs->read_byte = dmg_link_byte_cost(cells[DMG_LINK_READ_BANDWIDTH] * GIGA, ticks_a_second);
     costs->write_byte = dmg_link_byte_cost(cells[DMG_LINK_WRITE_BANDWIDTH] * GIGA, ticks_a_second);
     costs->atomic = dmg_link_operation_cost(cells[DMG_LINK_ATOMIC_RATE] * MEGA, ticks_a_second);

@@ -33,10 +33,10 @@ static void spin_until(const dmg_link_channel *channel, uint64_t due)
     }
 }
 
-static void note_due(dmg_link_channel *channel, dmg_operation_kind kind, uint64_t departed)
+static void note_due(dmg_link_channel *channel, dmg_operation_kind kind, uint64_t departed, uint64_t tail)
 {
     const dmg_link *link = channel->link;
-    uint64_t latency = link->costs.latency[kind];
+    uint64_t latency = link->costs.latency[kind] + tail;
     uint64_t due = departed + latency - (link->lags.in_place < latency ? link->lags.in_place : latency);
     channel->touched_due = due > channel->touched_due ? due : channel->touched_due;
 }
@@ -50,11 +50,13 @@ static void reserve_touched(dmg_link_channel *channel)
         if (to->touched.count > 0) {
             dmg_link_starts starts = dmg_link_reserve_batch(&to->way, &link->costs, &to->touched, channel->touched_at);
             note_due(channel, DMG_OPERATION_READ,
-                     dmg_link_departure(&to->way, &link->costs, &starts, &to->touched_before, &to->touched));
+                     dmg_link_departure(&to->way, &link->costs, &starts, &to->touched_before, &to->touched),
+                     channel->touched_tail);
             to->touched = to->touched_before = (dmg_link_demand){0};
         }
     }
     channel->has_touched = false;
+    channel->touched_tail = 0;
 }
 
 void dmg_link_touch(dmg_channel *channel, dmg_operation_kind kind, dmg_address address, uint64_t bytes)
@@ -69,13 +71,16 @@ void dmg_link_touch(dmg_channel *channel, dmg_operation_kind kind, dmg_address a
     dmg_link_connection *to = &wrapped->connections[node];
     uint64_t counted = dmg_link_counted_bytes(costs, dmg_address_offset(address), bytes);
     if (kind != DMG_OPERATION_READ) {
-        note_due(wrapped, kind, dmg_link_depart(&to->way, costs, kind, counted, dmg_link_now(wrapped)));
+        note_due(wrapped, kind, dmg_link_depart(&to->way, costs, kind, counted, dmg_link_now(wrapped)),
+                 dmg_link_draw_tail(costs, kind, &wrapped->drawn));
         return;
     }
     if (!wrapped->has_touched) {
         wrapped->has_touched = true;
         wrapped->touched_at = dmg_link_now(wrapped);
     }
+    uint64_t tail = dmg_link_draw_tail(costs, kind, &wrapped->drawn);
+    wrapped->touched_tail = tail > wrapped->touched_tail ? tail : wrapped->touched_tail;
     to->touched_before = to->touched;
     dmg_link_demand_add(&to->touched, costs, kind, counted);
     if (bytes < TOUCHED_BYTES_MAX) {

@@ -9,9 +9,15 @@
 #include "transport/link.h"
 #include "transport/link/clocks.h"
 
+/** What operations in the tail of a latency's distribution take on top of it; ticks. */
+typedef struct dmg_link_tail {
+    uint64_t p99, p999;
+} dmg_link_tail;
+
 /** The settings in ticks and units. */
 typedef struct dmg_link_costs {
-    uint64_t latency[DMG_OPERATION_KINDS];   /**< ticks */
+    uint64_t latency[DMG_OPERATION_KINDS]; /**< ticks */
+    dmg_link_tail tails[DMG_OPERATION_KINDS];
     uint64_t operation[DMG_OPERATION_KINDS]; /**< units of the link's operations */
     uint64_t read_byte, write_byte;          /**< units, in fixed point */
     uint64_t atomic;
@@ -29,6 +35,28 @@ typedef struct dmg_link_way {
     uint64_t epoch;         /**< of the clocks; ticks */
     uint64_t operations_free_at, atomics_free_at, read_free_at, write_free_at; /**< own limits; units */
 } dmg_link_way;
+
+#define DMG_LINK_FIRST_DRAW UINT64_C(0x9e3779b97f4a7c15)
+/** Of 2^20: 0.15 and 1.5 per cent. */
+#define DMG_LINK_P999_SHARE 1573
+#define DMG_LINK_P99_SHARE  15729
+
+/**
+ * What the next operation takes on top of its kind's latency; `drawn` is the channel's place in the sequence, from
+ * DMG_LINK_FIRST_DRAW on. The shares lie a little beyond the percentiles, so that these are what a measurement shows.
+ */
+static inline uint64_t dmg_link_draw_tail(const dmg_link_costs *costs, dmg_operation_kind kind, uint64_t *drawn)
+{
+    const dmg_link_tail *tail = &costs->tails[kind];
+    if (tail->p999 == 0) {
+        return 0;
+    }
+    *drawn ^= *drawn << 13;
+    *drawn ^= *drawn >> 7;
+    *drawn ^= *drawn << 17;
+    uint64_t place = *drawn * UINT64_C(0x2545f4914f6cdd1d) >> 44; /* below 2^20 */
+    return place < DMG_LINK_P999_SHARE ? tail->p999 : place < DMG_LINK_P99_SHARE ? tail->p99 : 0;
+}
 
 /** What operations take, added up. */
 typedef struct dmg_link_demand {
