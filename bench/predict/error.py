@@ -69,7 +69,7 @@ class Bench:
         path = self.folder / "run.json"
         path.write_text(text)
         found = json.loads(self.call("predict", path, "--link", self.options.links, "--cns", cns, "--json"))
-        return {row["link"]: row for row in found["predictions"]}
+        return dict(zip(self.links, found["predictions"]))
 
     def measure(self, transport, algorithm, cns):
         """Runs in turns: of what is predicted from, and over each link."""
