@@ -91,13 +91,9 @@ static dmg_status add_all_profiles(prediction_job *job)
     return status;
 }
 
-static dmg_status read_links(prediction_job *job)
+static dmg_status add_listed(prediction_job *job, const char *list)
 {
-    if (!dmg_has(job->settings, DMG_OPTION_LINK_LIST)) {
-        dmg_status status = add_link(job, NULL);
-        return status == DMG_OK && job->link_count == 0 ? add_all_profiles(job) : status;
-    }
-    char *names = strdup(dmg_value_text(job->settings, DMG_OPTION_LINK_LIST));
+    char *names = strdup(list);
     dmg_status status = names ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "no memory for a list of links");
     char *rest = names;
     for (char *name; status == DMG_OK && (name = strsep(&rest, ","));) {
@@ -105,6 +101,19 @@ static dmg_status read_links(prediction_job *job)
             *name ? add_link(job, name) : dmg_error(DMG_ERR_ARGUMENT, "predict: --link: a name in the list is empty");
     }
     free(names);
+    return status;
+}
+
+static dmg_status read_links(prediction_job *job)
+{
+    if (!dmg_has(job->settings, DMG_OPTION_LINK_LIST)) {
+        dmg_status status = add_link(job, NULL);
+        return status == DMG_OK && job->link_count == 0 ? add_all_profiles(job) : status;
+    }
+    dmg_status status = DMG_OK;
+    for (uint32_t i = 0; i < job->settings->repeated_count && status == DMG_OK; i++) {
+        status = add_listed(job, job->settings->repeated[i]);
+    }
     return status;
 }
 

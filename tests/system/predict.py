@@ -22,7 +22,7 @@ def predict(report, *options):
 
 def rows_add_up(algorithm, transport, cns):
     report = report_of(algorithm, "--transport", transport, "--cns", cns)
-    found = predict(report, "--link", "polar-rdma,dram", "--mns", "1,2", "--cns", "1,2,4")
+    found = predict(report, "--link", "polar-rdma", "--link", "dram", "--mns", "1,2", "--cns", "1,2,4")
     run = json.loads(report)
     require(found["run"]["algorithm"] == algorithm and found["run"]["compute_nodes"] == cns, str(found["run"]))
     require(abs(found["run"]["seconds"] - run["seconds"]["iterations"]) < 1e-6, "it measured something else")
