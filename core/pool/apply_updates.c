@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define CACHE_LINE_BYTES 64
+
 /* True when the attribute fell or grew, which a repeated update does not do. */
 static bool update_word(_Atomic uint64_t *word, dmg_combine combine, bool half, uint64_t value)
 {
@@ -70,6 +72,7 @@ static void acquire_words(dmg_server *server, uint64_t segment_bytes, const dmg_
 {
     const uint32_t update_bytes = 4 + dmg_combine_bytes((dmg_combine)request->combine);
     const uint8_t *update = (const uint8_t *)(request + 1);
+    uint64_t last_line = UINT64_MAX; /* of the bitmap: neighbours in a list are often neighbours there */
     for (uint32_t i = 0; i < request->count; i++, update += update_bytes) {
         uint32_t index;
         uint64_t attribute;
@@ -77,7 +80,8 @@ static void acquire_words(dmg_server *server, uint64_t segment_bytes, const dmg_
         memcpy(&index, update, sizeof index);
         if (locate(request, index, segment_bytes, &attribute, &activation)) {
             dmg_server_acquire(server, attribute, 8);
-            if (request->activation != 0) {
+            if (request->activation != 0 && activation / CACHE_LINE_BYTES != last_line) {
+                last_line = activation / CACHE_LINE_BYTES;
                 dmg_server_acquire(server, activation, 8);
             }
         }

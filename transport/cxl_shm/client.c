@@ -37,9 +37,9 @@ static dmg_status take_segment(dmg_shm_client *client, uint32_t node, uint64_t b
     client->nodes[node].pointer = dmg_shm_view_pointer(view);
     client->nodes[node].segment_bytes = bytes;
     if (client->coherence.is_software) {
-        client->pages[node] = calloc(bytes / DMG_SHM_PAGE_BYTES + 1, sizeof *client->pages[node]);
-        if (!client->pages[node]) {
-            return dmg_error(DMG_ERR_MEMORY, "no memory for the page states of a segment of %" PRIu64 " bytes", bytes);
+        client->blocks[node] = calloc(bytes / DMG_SHM_BLOCK_BYTES + 1, sizeof *client->blocks[node]);
+        if (!client->blocks[node]) {
+            return dmg_error(DMG_ERR_MEMORY, "no memory for the block states of a segment of %" PRIu64 " bytes", bytes);
         }
     }
     return DMG_OK;
@@ -119,14 +119,14 @@ static dmg_status make_client(dmg_client *client, const dmg_client_options *opti
     }
     opened->addresses = calloc(options->address_count, sizeof *opened->addresses);
     opened->views = calloc(options->address_count, sizeof *opened->views);
-    opened->pages = calloc(options->address_count, sizeof *opened->pages);
+    opened->blocks = calloc(options->address_count, sizeof *opened->blocks);
     opened->mappings = calloc(options->address_count, sizeof *opened->mappings);
     opened->paths = calloc(options->address_count, sizeof *opened->paths);
     opened->client = client;
     opened->nodes = nodes;
     opened->timeout_ns = options->peer_timeout_ns;
     memcpy(opened->token, options->token, sizeof opened->token);
-    if (!opened->addresses || !opened->views || !opened->pages || !opened->mappings || !opened->paths) {
+    if (!opened->addresses || !opened->views || !opened->blocks || !opened->mappings || !opened->paths) {
         return dmg_error(DMG_ERR_MEMORY, "opening a pool: out of memory");
     }
     opened->node_count = options->address_count;
@@ -183,10 +183,10 @@ void dmg_shm_client_close(void *implementation)
         if (client->mappings[node].pointer) {
             munmap(client->mappings[node].pointer, client->mappings[node].bytes);
         }
-        free((void *)client->pages[node]);
+        free((void *)client->blocks[node]);
     }
     if (client) {
-        free((void *)client->pages);
+        free((void *)client->blocks);
         free(client->mappings);
         free(client->paths);
         free(client->views);

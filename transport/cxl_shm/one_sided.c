@@ -87,22 +87,22 @@ static void post_atomic(dmg_shm_channel *channel, uint16_t node, const dmg_shm_a
 
 /* ---- in place ---- */
 
-/* The first thread that comes to a page invalidates it; others wait until it has. */
-static void refresh_page(dmg_shm_channel *channel, uint16_t node, uint64_t page)
+/* The first thread that comes to a block invalidates it; others wait until it has. */
+static void refresh_block(dmg_shm_channel *channel, uint16_t node, uint64_t block)
 {
-    _Atomic uint8_t *state = &channel->client->pages[node][page];
+    _Atomic uint8_t *state = &channel->client->blocks[node][block];
     const dmg_shm_view *view = &channel->client->views[node];
-    uint8_t seen = DMG_SHM_PAGE_IS_OLD;
-    if (atomic_compare_exchange_strong(state, &seen, DMG_SHM_PAGE_IS_TAKEN)) {
-        uint64_t offset = page * DMG_SHM_PAGE_BYTES;
+    uint8_t seen = DMG_SHM_BLOCK_IS_OLD;
+    if (atomic_compare_exchange_strong(state, &seen, DMG_SHM_BLOCK_IS_TAKEN)) {
+        uint64_t offset = block * DMG_SHM_BLOCK_BYTES;
         uint64_t left = view->bytes - offset;
-        dmg_shm_invalidate(&channel->agent, view, offset, left < DMG_SHM_PAGE_BYTES ? left : DMG_SHM_PAGE_BYTES,
+        dmg_shm_invalidate(&channel->agent, view, offset, left < DMG_SHM_BLOCK_BYTES ? left : DMG_SHM_BLOCK_BYTES,
                            DMG_SHM_IN_PLACE);
         dmg_shm_load_fence(&channel->agent, DMG_SHM_IN_PLACE);
-        atomic_store_explicit(state, DMG_SHM_PAGE_IS_FRESH, memory_order_release);
+        atomic_store_explicit(state, DMG_SHM_BLOCK_IS_FRESH, memory_order_release);
         return;
     }
-    while (atomic_load_explicit(state, memory_order_acquire) == DMG_SHM_PAGE_IS_TAKEN) {
+    while (atomic_load_explicit(state, memory_order_acquire) == DMG_SHM_BLOCK_IS_TAKEN) {
         sched_yield();
     }
 }
@@ -113,9 +113,10 @@ void dmg_shm_acquire(void *implementation, uint16_t node, uint64_t offset, uint6
     if (!channel->agent.coherence.is_software || bytes == 0) {
         return;
     }
-    for (uint64_t page = offset / DMG_SHM_PAGE_BYTES; page <= (offset + bytes - 1) / DMG_SHM_PAGE_BYTES; page++) {
-        if (atomic_load_explicit(&channel->client->pages[node][page], memory_order_acquire) != DMG_SHM_PAGE_IS_FRESH) {
-            refresh_page(channel, node, page);
+    for (uint64_t block = offset / DMG_SHM_BLOCK_BYTES; block <= (offset + bytes - 1) / DMG_SHM_BLOCK_BYTES; block++) {
+        if (atomic_load_explicit(&channel->client->blocks[node][block], memory_order_acquire) !=
+            DMG_SHM_BLOCK_IS_FRESH) {
+            refresh_block(channel, node, block);
         }
     }
     dmg_shm_fetch(&channel->agent, &channel->client->views[node], offset, bytes);
@@ -125,8 +126,8 @@ void dmg_shm_client_acquire(void *implementation)
 {
     dmg_shm_client *client = implementation;
     for (uint32_t node = 0; client->coherence.is_software && node < client->node_count; node++) {
-        uint64_t pages = (client->nodes[node].segment_bytes + DMG_SHM_PAGE_BYTES - 1) / DMG_SHM_PAGE_BYTES;
-        memset((void *)client->pages[node], DMG_SHM_PAGE_IS_OLD, pages);
+        uint64_t blocks = (client->nodes[node].segment_bytes + DMG_SHM_BLOCK_BYTES - 1) / DMG_SHM_BLOCK_BYTES;
+        memset((void *)client->blocks[node], DMG_SHM_BLOCK_IS_OLD, blocks);
     }
 }
 
