@@ -5,9 +5,11 @@
 #include "suite.h"
 
 #include "core/engine/retrieval.h"
+#include "core/work/thread_team.h"
 #include "pool_fixture.h"
 #include "random_graph.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -327,6 +329,77 @@ static void more_long_lists_than_the_buffer_holds_are_walked_all_the_same(void)
     tear_down(&bench);
 }
 
+/* Two workers on one range; its memory node dies in the middle of a long list. */
+struct dying {
+    struct bench *bench;
+    dmg_channel *channels[2];
+    dmg_retrieval *retrievals[2];
+    dmg_retrieval_plan plan;
+    _Atomic uint32_t segments;
+    _Atomic uint64_t edges;
+    dmg_status statuses[2];
+};
+
+static void die_in_a_segment(void *context, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
+{
+    struct dying *dying = context;
+    for (uint32_t i = 0; i < count; i++) {
+        atomic_fetch_add(&dying->edges, items[i].count);
+    }
+    if (chunk->is_shared && atomic_fetch_add(&dying->segments, 1) == 20) {
+        dmg_client_mark_dead(dying->bench->pool.client, 0, "died: a test says so");
+    }
+}
+
+static void run_dying(void *context, uint32_t worker)
+{
+    struct dying *dying = context;
+    dying->statuses[worker] = dmg_retrieval_run(dying->retrievals[worker], &dying->plan, dying->bench->chunks);
+}
+
+static void a_memory_node_that_dies_in_a_long_list_ends_all_workers(void)
+{
+    struct bench bench = {0};
+    struct dying dying = {.bench = &bench};
+    dmg_reschedule *reschedule;
+    dmg_thread_team *team;
+    dmg_segment segment;
+    dmg_sparse_graph_make(4096, 512, 3000, false, &bench.graph);
+    set_up(&bench, &(dmg_store_options){0});
+    CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(bench.budget, 2, SMALL_SEGMENT_EDGES, &reschedule), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(2, false, &team), DMG_OK);
+    bench.setup.reschedule = reschedule;
+    bench.setup.segment_edges = SMALL_SEGMENT_EDGES;
+    bench.setup.steals = true;
+    bench.setup.tasks = 3;
+    dying.plan = (dmg_retrieval_plan){.last = bench.graph.vertex_count,
+                                      .index = &bench.store.out_index,
+                                      .apply = die_in_a_segment,
+                                      .context = &dying};
+    for (uint32_t worker = 0; worker < 2; worker++) {
+        CU_ASSERT_EQUAL_FATAL(dmg_channel_open(bench.pool.client, &dying.channels[worker]), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(
+            dmg_retrieval_create(&bench.setup, dying.channels[worker], worker, &dying.retrievals[worker]), DMG_OK);
+    }
+    dmg_chunks_reset(bench.chunks, 0, bench.graph.vertex_count, 2, 512);
+    dmg_thread_team_run(team, 2, run_dying, &dying);
+    if (is_in_place(&bench)) { /* what is mapped stays */
+        CU_ASSERT_EQUAL(dying.edges, bench.graph.arc_count);
+    } else {
+        CU_ASSERT_TRUE(dying.statuses[0] == DMG_ERR_PEER || dying.statuses[1] == DMG_ERR_PEER);
+        CU_ASSERT_TRUE(dying.edges < bench.graph.arc_count);
+    }
+    CU_ASSERT_FALSE(dmg_reschedule_take(reschedule, 0, &segment));
+    CU_ASSERT_FALSE(dmg_reschedule_take(reschedule, 1, &segment));
+    for (uint32_t worker = 0; worker < 2; worker++) {
+        dmg_retrieval_destroy(dying.retrievals[worker]);
+        dmg_channel_close(dying.channels[worker]);
+    }
+    dmg_thread_team_destroy(team);
+    dmg_reschedule_destroy(reschedule);
+    tear_down(&bench);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(edges_in_place_cost_one_operation_a_chunk_and_no_list),
     DMG_TEST(entries_that_lie_far_apart_are_not_merged),
@@ -335,6 +408,7 @@ static const dmg_test tests[] = {
     DMG_TEST(every_combination_of_switches_sees_every_edge_once),
     DMG_TEST(without_embedding_every_vertex_with_edges_has_a_list),
     DMG_TEST(rescheduling_bounds_the_largest_task),
+    DMG_TEST(a_memory_node_that_dies_in_a_long_list_ends_all_workers),
     DMG_TEST(more_long_lists_than_the_buffer_holds_are_walked_all_the_same),
     {NULL, NULL},
 };
