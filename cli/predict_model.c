@@ -7,8 +7,10 @@
 #define MEGA             1e6
 #define NANOSECONDS      1e9
 #define CACHE_LINE_BYTES 64.0
-/** Operations of a round for each memory node that it goes to. */
-#define OPERATIONS_TO_SPREAD 8
+/** The most that a link's time may begin before a batch was handed over: what handing over takes. */
+#define POST_NS_A_ROUND      200
+#define POST_NS_AN_OPERATION 200
+#define POST_NS_A_KIB        512
 
 const char *dmg_predict_part_name(dmg_predict_part part)
 {
@@ -156,15 +158,15 @@ static round_shape shape_of(const dmg_predict_share *share)
 }
 
 /**
- * The time on the link of what a task must have before it goes on. A round of few operations goes to one memory node,
- * since ranges of vertices do; lists are dealt out over all of them, so that rounds of many use all links.
+ * The time on the link of what a task must have before it goes on. Lists are dealt out over all memory nodes, so that a
+ * round of several operations uses several links.
  */
 static limits first_of(const dmg_link_settings *link, const demand *of_connection, uint32_t mns,
                        const round_shape *shape)
 {
     limits own = limits_of_connection(link, of_connection);
     limits alone = limits_of_link(link, of_connection);
-    double spread = fmin(mns, fmax(1, shape->operations / OPERATIONS_TO_SPREAD));
+    double spread = fmin(mns, fmax(1, shape->operations));
     double by = mns / spread / shape->overlap;
     return (limits){.operations_ns = fmax(own.operations_ns, alone.operations_ns) * by,
                     .bytes_ns = fmax(own.bytes_ns, alone.bytes_ns) * by};
@@ -202,6 +204,28 @@ static void raise_to(node_time *time, const limits *to)
     }
 }
 
+/** Of the time spent posting, what goes on beside the link: the rest comes before the operations are handed over. */
+static double post_credit_ns(const dmg_predict_share *share)
+{
+    double ns = 0;
+    for (int kind = 0; kind < DMG_OPERATION_MESSAGE; kind++) {
+        ns += share->serial_rounds[kind] * POST_NS_A_ROUND + share->operations[kind] * POST_NS_AN_OPERATION +
+              share->bytes[kind] / 1024 * POST_NS_A_KIB;
+    }
+    return ns;
+}
+
+/** The bytes of messages that are waited for one after the other. */
+static double message_bytes_ns(const dmg_link_settings *link, const dmg_predict_share *share)
+{
+    double bandwidth = link->cells[DMG_LINK_WRITE_BANDWIDTH];
+    double own = link->cells[DMG_LINK_CHANNEL_WRITE_BANDWIDTH];
+    double least = own > 0 && (bandwidth <= 0 || own < bandwidth) ? own : bandwidth;
+    double rounds = share->rounds[DMG_OPERATION_MESSAGE];
+    double serial = rounds > 0 ? share->serial_rounds[DMG_OPERATION_MESSAGE] / rounds : 0;
+    return time_ns(share->bytes[DMG_OPERATION_MESSAGE] * fmin(1, serial), least * GIGA);
+}
+
 /** `share` is a compute node's; its workers do it side by side. */
 static node_time node_time_of(const dmg_predict_run *run, const dmg_link_settings *link, uint32_t mns, double workers,
                               const dmg_predict_share *share)
@@ -222,17 +246,20 @@ static node_time node_time_of(const dmg_predict_run *run, const dmg_link_setting
         rounds_ns += kind == DMG_OPERATION_MESSAGE ? 0 : share->serial_rounds[kind] * latency_ns(link, kind);
     }
     rounds_ns /= workers;
+    add_part(&time, DMG_PREDICT_BYTES, message_bytes_ns(link, share) / workers);
     demand asked = demand_of(link, share);
     demand of_worker = scaled(&asked, 1 / workers);
     demand of_connection = scaled(&of_worker, 1.0 / mns);
     limits own = limits_of_connection(link, &of_connection);
     round_shape shape = shape_of(share);
     limits first = first_of(link, &of_connection, mns, &shape);
-    if (rounds_ns + longest(&first) > post_ns) {
+    double hidden_ns = fmin(post_ns, post_credit_ns(share) / workers);
+    add_part(&time, DMG_PREDICT_COMPUTE, post_ns - hidden_ns);
+    if (rounds_ns + longest(&first) > hidden_ns) {
         add_part(&time, DMG_PREDICT_LATENCY, rounds_ns);
         add_part(&time, longer_part(&first), longest(&first));
     } else {
-        add_part(&time, DMG_PREDICT_COMPUTE, post_ns);
+        add_part(&time, DMG_PREDICT_COMPUTE, hidden_ns);
     }
     add_part(&time, DMG_PREDICT_MESSAGES, messages);
     raise_to(&time, &own);

@@ -159,6 +159,32 @@ static void posting_overlaps_the_link_and_computing_does_not(void)
     NEAR(predict(&small, &link, 1, 1).total_ns, 1000);
 }
 
+static void posting_hides_no_more_than_handing_over_takes(void)
+{
+    small_run small;
+    begin(&small, 1);
+    small.shares[0].busy_ns = small.shares[0].post_ns = 1000;
+    small.shares[0].operations[DMG_OPERATION_WRITE] = 1;
+    small.shares[0].rounds[DMG_OPERATION_WRITE] = small.shares[0].serial_rounds[DMG_OPERATION_WRITE] = 1;
+    dmg_link_settings link = link_of(DMG_LINK_WRITE_LATENCY, 600);
+    NEAR(predict(&small, &link, 1, 1).total_ns, 600 + 600); /* 400 go on beside the link: of a round and an operation */
+}
+
+static void bytes_of_messages_take_their_time(void)
+{
+    small_run small;
+    begin(&small, 1);
+    dmg_predict_share *share = &small.shares[0];
+    share->operations[DMG_OPERATION_MESSAGE] = share->rounds[DMG_OPERATION_MESSAGE] = 2;
+    share->serial_rounds[DMG_OPERATION_MESSAGE] = 1; /* two in flight */
+    share->bytes[DMG_OPERATION_MESSAGE] = 2e4;
+    dmg_link_settings link = link_of(DMG_LINK_MESSAGE_LATENCY, 5000);
+    link.cells[DMG_LINK_CHANNEL_WRITE_BANDWIDTH] = 10;
+    dmg_prediction found = predict(&small, &link, 1, 1);
+    NEAR(found.parts_ns[DMG_PREDICT_MESSAGES], 5000);
+    CU_ASSERT_TRUE(found.parts_ns[DMG_PREDICT_BYTES] >= 1000);
+}
+
 static void spans_in_place_move_lines_and_are_waited_for(void)
 {
     small_run small;
@@ -488,6 +514,8 @@ int main(int argc, char **argv)
                                      DMG_TEST(bytes_alone_bound),
                                      DMG_TEST(compute_nodes_share_a_memory_nodes_link),
                                      DMG_TEST(posting_overlaps_the_link_and_computing_does_not),
+                                     DMG_TEST(posting_hides_no_more_than_handing_over_takes),
+                                     DMG_TEST(bytes_of_messages_take_their_time),
                                      DMG_TEST(spans_in_place_move_lines_and_are_waited_for),
                                      DMG_TEST(bytes_of_other_tasks_come_meanwhile),
                                      DMG_TEST(messages_keep_what_the_memory_node_took),
