@@ -347,6 +347,27 @@ static void hosts_meet_by_tcp_in_memory_that_each_of_them_opens(void)
     unlink(path);
 }
 
+static void memory_node_starts_on_the_port_of_one_that_has_just_ended(void)
+{
+    char path[64];
+    char transport[160];
+    test_scene scene;
+    make_file("again", SHARED_FILE_BYTES, path);
+    snprintf(transport, sizeof transport, "cxl_shm:port=0,path=%s", path);
+    CU_ASSERT_TRUE_FATAL(scene_open(transport, PATIENT_NS, &scene));
+    snprintf(transport, sizeof transport, "cxl_shm:port=%s,path=%s", strrchr(dmg_server_address(scene.server), ':') + 1,
+             path);
+    /* It closes its connections first, so that they keep the port. */
+    dmg_server_stop(scene.server);
+    pthread_join(scene.thread, NULL);
+    dmg_server_destroy(scene.server);
+    host_close(&scene.hosts[0]);
+    host_close(&scene.hosts[1]);
+    CU_ASSERT_TRUE_FATAL(scene_open(transport, PATIENT_NS, &scene));
+    scene_close(&scene);
+    unlink(path);
+}
+
 static void memory_that_is_not_the_pools_is_refused(void)
 {
     char path[64];
@@ -437,6 +458,7 @@ static const dmg_test tests[] = {
     DMG_TEST(exchange_is_sound_on_hardware_and_through_line_caches),
     DMG_TEST(whatever_is_left_out_is_noticed),
     DMG_TEST(hosts_meet_by_tcp_in_memory_that_each_of_them_opens),
+    DMG_TEST(memory_node_starts_on_the_port_of_one_that_has_just_ended),
     DMG_TEST(memory_that_is_not_the_pools_is_refused),
     DMG_TEST(lines_are_counted),
     DMG_TEST(leaving_out_is_for_line_caches_and_sites_that_exist),

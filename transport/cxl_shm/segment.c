@@ -227,10 +227,27 @@ static dmg_status find_page_bytes(const char *path, int descriptor, struct statf
     return DMG_OK;
 }
 
+/* What the machine has for a hugetlbfs mount without a limit of its own, which says of itself that it has 0. */
+static uint64_t free_hugepage_bytes(uint64_t page_bytes)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/free_hugepages", page_bytes >> 10);
+    FILE *file = fopen(path, "re");
+    uint64_t count = 0;
+    if (file) {
+        count = fscanf(file, "%" SCNu64, &count) == 1 ? count : 0;
+        fclose(file);
+    }
+    uint64_t bytes;
+    return dmg_checked_multiply(count, page_bytes, &bytes) ? bytes : UINT64_MAX;
+}
+
 /* A file would be sparse, and its first write to a missing page would end the process. */
 static dmg_status check_room(const char *path, const struct statfs *system, uint64_t wanted_bytes)
 {
-    uint64_t free_bytes = (uint64_t)system->f_bavail * (uint64_t)system->f_bsize;
+    uint64_t free_bytes = system->f_type == HUGETLBFS_MAGIC && system->f_blocks == 0
+                              ? free_hugepage_bytes((uint64_t)system->f_bsize)
+                              : (uint64_t)system->f_bavail * (uint64_t)system->f_bsize;
     if (system->f_type != SYSFS_MAGIC && wanted_bytes > free_bytes) {
         return dmg_error(DMG_ERR_MEMORY, "%s: its file system has %" PRIu64 " bytes free, and %" PRIu64 " are wanted",
                          path, free_bytes, wanted_bytes);

@@ -132,7 +132,10 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
         return status;
     }
     /* Before the name exists, so that it is never open to others. */
+    /* The port of a memory node that has just ended rests for a minute, where its ends closed first. */
+    int one = 1;
     if ((!place.is_network && fchmod(created, SOCKET_MODE) != 0) ||
+        (place.is_network && setsockopt(created, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) ||
         bind(created, &place.address.any, place.bytes) != 0 || listen(created, BACKLOG) != 0) {
         int failed = errno;
         close(created);
