@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154
 # What boots a guest, for tests/guest/run: packages, kernel, initramfs, QEMU. Wants $work (a folder), $checkout and $build.
 #
 # The kernel is Debian's own, downloaded and unpacked but not installed. QEMU starts it as a bare ELF file, which spares the
@@ -83,13 +84,13 @@ qemu() {
     local results=$1 seconds=$2
     shift 2
     # Two processors at least: with one, emulation needs no atomic instructions, and what another guest or process adds is lost.
-    local accelerator=(-accel "tcg,thread=multi" -cpu max,la57=off)
-    [ "$(cat "$work/accelerator" 2>/dev/null)" != kvm ] || accelerator=(-accel kvm -cpu host)
+    local processor=(-accel "tcg,thread=multi" -cpu "max,la57=off") # page tables of five levels make emulation slower
+    [ "$(cat "$work/accelerator" 2>/dev/null)" != kvm ] || processor=(-accel kvm -cpu host)
     local shares=(-virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
         -virtfs "local,path=$checkout,mount_tag=checkout,security_model=none,readonly=on,multidevs=remap"
         -virtfs "local,path=$build,mount_tag=build,security_model=none,readonly=on,multidevs=remap"
         -virtfs "local,path=$results,mount_tag=results,security_model=none")
-    timeout --foreground -k 5 "$seconds" qemu-system-x86_64 "${accelerator[@]}" -smp 2 -nodefaults -no-reboot -display none -monitor none \
+    timeout --foreground -k 5 "$seconds" qemu-system-x86_64 "${processor[@]}" -smp 2 -nodefaults -no-reboot -display none -monitor none \
         -serial "file:$results/console" -kernel "$work/kernel/vmlinux" -initrd "$work/initramfs" \
         -append "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr tsc=reliable tsc_early_khz=$("$build/tests/guest-tsc-frequency")" \
         "${shares[@]}" "$@" </dev/null >"$results/qemu" 2>&1
@@ -110,7 +111,7 @@ choose_accelerator() {
     if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
         echo kvm >"$work/accelerator"
         make_results "$work/trial" nothing.sh
-        qemu "$work/trial" 15 -machine q35 -m 512M
+        (qemu "$work/trial" 15 -machine q35 -m 512M) 2>/dev/null
         [ "$(cat "$work/trial/status" 2>/dev/null)" != 0 ] || accelerator=kvm
     fi
     echo "$accelerator" >"$work/accelerator"

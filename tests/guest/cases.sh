@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # How payloads state what they prove. Sourced. Every case prints one line: "ok NAME" or "FAIL NAME".
 # Wants $CHECKOUT and $BUILD, makes the folder $scratch, and leaves nothing behind.
 
@@ -9,8 +10,8 @@ export DMGRAPH_TEST_DEPTH=thin
 
 # wait_until COMMAND...: at most 10 s
 wait_until() {
-    local round
-    for round in {1..100}; do
+    local _
+    for _ in {1..100}; do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.1
     done

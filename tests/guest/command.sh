@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The payload of `tests/guest/run --command`: that command.
 # shellcheck source=tests/guest/cases.sh
 . "$CHECKOUT/tests/guest/cases.sh"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Soft-RoCE devices, made and removed. Sourced, with root's rights; works in a guest and on any machine whose kernel has rdma_rxe.
 # docs/soft-roce.md tells what each step is for. Wants cases.sh. All names and addresses are these devices' own.
 

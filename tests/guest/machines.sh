@@ -1,9 +1,10 @@
+# shellcheck shell=bash disable=SC2154
 # The guests' machines: what QEMU is told, a function a boot. Every guest is bounded in time.
 
 machine_soft_roce() { # [RESULTS], when there is another payload
     local results=${1:-$work/results/soft_roce}
     [ -n "${1:-}" ] || make_results "$results" soft_roce.sh
-    qemu "$results" 420 -machine q35 -m 2G
+    qemu "$results" 480 -machine q35 -m 2G
 }
 
 # Node 0 has the processors. Node 1 has memory only, farther away, as its HMAT says. An NVDIMM, which is real memory, stands in for a DAX
@@ -13,7 +14,7 @@ machine_memory() { # [RESULTS], when there is another payload
     [ -n "${1:-}" ] || make_results "$results" memory.sh
     rm -f "$work/nvdimm"
     truncate -s 258M "$work/nvdimm"
-    qemu "$results" 240 -machine q35,hmat=on,nvdimm=on -m 2G,slots=4,maxmem=8G \
+    qemu "$results" 300 -machine q35,hmat=on,nvdimm=on -m 2G,slots=4,maxmem=8G \
         -object memory-backend-ram,id=near,size=1472M -object memory-backend-ram,id=far,size=512M \
         -object memory-backend-ram,id=little,size=64M \
         -numa node,nodeid=0,memdev=near,cpus=0-1 -numa node,nodeid=1,memdev=far,initiator=0 \
@@ -38,7 +39,7 @@ machine_cxl() { # [RESULTS], when there is another payload
     rm -f "$work/cxl" "$work/cxl-label"
     truncate -s 256M "$work/cxl"
     truncate -s 1M "$work/cxl-label"
-    qemu "$results" 150 -machine q35,cxl=on -m 1G,slots=4,maxmem=8G \
+    qemu "$results" 180 -machine q35,cxl=on -m 1G,slots=4,maxmem=8G \
         -object memory-backend-file,id=cxl,share=on,mem-path="$work/cxl",size=256M \
         -object memory-backend-file,id=label,share=on,mem-path="$work/cxl-label",size=1M \
         -device pxb-cxl,bus_nr=12,bus=pcie.0,id=bridge -device cxl-rp,port=0,bus=bridge,id=port0,chassis=0,slot=2 \
@@ -74,13 +75,13 @@ machine_two_hosts() {
     truncate -s 64M "$work/shared"
     for role in 0 1; do
         make_results "$results.$role" two_hosts.sh "$role"
-        qemu "$results.$role" 300 -machine q35 -m 1G \
+        qemu "$results.$role" 360 -machine q35 -m 1G \
             -object memory-backend-file,id=shared,share=on,mem-path="$work/shared",size=64M -device ivshmem-plain,memdev=shared \
             -netdev "stream,id=wire,${end[role]},addr.type=unix,addr.path=$wire" \
             -device "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$role" &
         guests+=($!)
-        local round
-        for round in {1..100}; do
+        local _
+        for _ in {1..100}; do
             [ ! -S "$wire" ] || break
             sleep 0.1
         done

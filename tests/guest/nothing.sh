@@ -1,2 +1,3 @@
+# shellcheck shell=bash
 # The payload of a trial boot.
 true

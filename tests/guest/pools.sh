@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154
 # Pools on memory of some kind. Sourced after cases.sh by payloads.
 
 graph=$scratch/graph

@@ -47,8 +47,8 @@ iterates() {
     [ $(($(sent_packets "$1") - packets_at_start)) -gt 500 ]
 }
 wait_until_it_iterates() {
-    local round
-    for round in {1..600}; do
+    local _
+    for _ in {1..600}; do
         iterates "$1" && return 0
         kill -0 "$run" 2>/dev/null || return 1
         sleep 0.1

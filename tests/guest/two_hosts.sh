@@ -32,8 +32,8 @@ tell() { # FILE: for the other guest, as a whole
     cat >"$shared/$1.new" && mv "$shared/$1.new" "$shared/$1"
 }
 wait_for_other() { # FILE
-    local round
-    for round in {1..900}; do
+    local _
+    for _ in {1..900}; do
         [ -e "$shared/$1" ] && return 0
         sleep 0.1
     done
