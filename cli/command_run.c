@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/run.h"
+#include "cli/systems.h"
 #include "cli/text.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -278,14 +279,15 @@ static void clean_up(dmg_run *run)
 }
 
 static const dmg_option_id options[] = {
-    DMG_OPTION_POOL,           DMG_OPTION_TRANSPORT,  DMG_OPTION_MNS,          DMG_OPTION_CNS,
-    DMG_OPTION_THREADS,        DMG_ENGINE_OPTIONS,    DMG_OPTION_MEMORY,       DMG_OPTION_SOURCE,
-    DMG_OPTION_ITERATIONS,     DMG_OPTION_TOLERANCE,  DMG_OPTION_DAMPING,      DMG_OPTION_DIRECTED,
-    DMG_OPTION_UNDIRECTED,     DMG_OPTION_UNWEIGHTED, DMG_OPTION_DEDUP,        DMG_OPTION_NO_LOOPS,
-    DMG_OPTION_OUT_LISTS_ONLY, DMG_STORE_OPTIONS,     DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,
-    DMG_OPTION_PAGE_SIZE,      DMG_LINK_OPTIONS,      DMG_OPTION_PREFAULT,     DMG_OPTION_OUTPUT,
-    DMG_OPTION_VERIFY,         DMG_OPTION_TABLE,      DMG_OPTION_JSON,         DMG_OPTION_QUIET,
-    DMG_OPTION_NO_PROGRESS,    DMG_OPTION_LOG_LEVEL,  DMG_OPTION_HELP,         DMG_OPTION_COUNT};
+    DMG_OPTION_SYSTEM,    DMG_OPTION_POOL,           DMG_OPTION_TRANSPORT,  DMG_OPTION_MNS,
+    DMG_OPTION_CNS,       DMG_OPTION_THREADS,        DMG_ENGINE_OPTIONS,    DMG_OPTION_MEMORY,
+    DMG_OPTION_SOURCE,    DMG_OPTION_ITERATIONS,     DMG_OPTION_TOLERANCE,  DMG_OPTION_DAMPING,
+    DMG_OPTION_DIRECTED,  DMG_OPTION_UNDIRECTED,     DMG_OPTION_UNWEIGHTED, DMG_OPTION_DEDUP,
+    DMG_OPTION_NO_LOOPS,  DMG_OPTION_OUT_LISTS_ONLY, DMG_STORE_OPTIONS,     DMG_OPTION_PEER_TIMEOUT,
+    DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE,      DMG_LINK_OPTIONS,      DMG_OPTION_PREFAULT,
+    DMG_OPTION_OUTPUT,    DMG_OPTION_VERIFY,         DMG_OPTION_TABLE,      DMG_OPTION_JSON,
+    DMG_OPTION_QUIET,     DMG_OPTION_NO_PROGRESS,    DMG_OPTION_LOG_LEVEL,  DMG_OPTION_HELP,
+    DMG_OPTION_COUNT};
 
 static int run_run(dmg_settings *settings)
 {
@@ -304,7 +306,10 @@ static int run_run(dmg_settings *settings)
     run->source.file = -1;
     run->started_s = (uint64_t)time(NULL);
     run->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_NO_PROGRESS));
-    dmg_status status = dmg_has(settings, DMG_OPTION_POOL) ? find_pool(run) : DMG_OK;
+    dmg_status status = dmg_system_apply(settings);
+    if (status == DMG_OK && dmg_has(settings, DMG_OPTION_POOL)) {
+        status = find_pool(run);
+    }
     if (status == DMG_OK) {
         status = complete_settings(run);
     }

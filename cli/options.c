@@ -13,6 +13,8 @@
 #define NONE UINT64_MAX
 
 static const dmg_option table[DMG_OPTION_COUNT] = {
+    [DMG_OPTION_SYSTEM] = {"system", DMG_TYPE_CHOICE, NULL, "dmg|dmg-base|fam-graph|fully-cached", "dmg", 0, 0, 0, 0,
+                           "DMG, or a baseline: a bundle of the options below, which win where they are given"},
     [DMG_OPTION_TRANSPORT] = {"transport", DMG_TYPE_TEXT, "T", NULL, "cxl_shm", 0, 0, 0, 0,
                               "interconnect: cxl_shm or ucx, with options after a colon (docs/transports.md)"},
     [DMG_OPTION_MNS] = {"mns", DMG_TYPE_NUMBER, "M", NULL, "1", 1, 16, 0, 0, "memory nodes to start"},
@@ -518,6 +520,16 @@ dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *cons
         }
     }
     return DMG_OK;
+}
+
+dmg_status dmg_options_set_default(dmg_settings *settings, dmg_option_id id, const char *text)
+{
+    dmg_option_value value = {0};
+    dmg_status status = parse_value(&table[id], text, &value);
+    if (status == DMG_OK) {
+        settings->values[id] = value;
+    }
+    return status;
 }
 
 void dmg_options_print(FILE *to, const dmg_option_id *allowed)

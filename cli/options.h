@@ -17,6 +17,7 @@
 
 /** In the order of the table. */
 typedef enum dmg_option_id {
+    DMG_OPTION_SYSTEM,
     DMG_OPTION_TRANSPORT,
     DMG_OPTION_MNS,
     DMG_OPTION_CNS,
@@ -159,6 +160,9 @@ const dmg_option *dmg_option_get(dmg_option_id id);
  * wrong value, too many arguments
  */
 dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *const *arguments, dmg_settings *settings);
+
+/** Parse a text as the default of an option, which it becomes: the option does not count as given. DMG_ERR_ARGUMENT. */
+dmg_status dmg_options_set_default(dmg_settings *settings, dmg_option_id id, const char *text);
 
 /** Parse one value of a size ("64M") or a time ("5s", "200ms"); DMG_ERR_ARGUMENT. */
 dmg_status dmg_parse_size(const char *text, uint64_t *bytes);

@@ -5,6 +5,7 @@
 #include "cli/run.h"
 
 #include "cli/pool_graph.h"
+#include "cli/systems.h"
 #include "cli/text.h"
 #include "core/base/error.h"
 #include "core/store/graph_read.h"
@@ -51,6 +52,12 @@ dmg_status dmg_run_pool_settings(dmg_run *run)
 static dmg_status check_fitness(const dmg_run *run)
 {
     const dmg_graph_store *store = &run->entry.store;
+    const char *embed = dmg_system_value(run->settings, DMG_OPTION_EMBED);
+    if (embed && (store->shape.in_place_degree_max > 0) != (strcmp(embed, "on") == 0)) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "run: --system %s wants a graph that was loaded with --embed %s, which '%s' was not",
+                         dmg_value_text(run->settings, DMG_OPTION_SYSTEM), embed, run->path);
+    }
     if (!store->has_out) {
         return dmg_error(DMG_ERR_ARGUMENT, "run: the graph '%s' was loaded without the lists along the arcs",
                          run->path);

@@ -1,5 +1,6 @@
 #include "cli/run.h"
 
+#include "cli/systems.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
@@ -272,6 +273,7 @@ void dmg_run_print_summary(FILE *to, const dmg_run *run)
         dmg_graph_source_print(to, run->path, &run->source);
     }
     print_nodes(to, run, &totals);
+    dmg_system_print(to, run->settings);
     dmg_run_print_loading(to, run);
     print_result(to, run);
     print_iterations(to, run, &totals);

@@ -124,6 +124,12 @@ def long_lists_in_segments():
     require(alone["segments_stolen"] == 0 and alone["workers"] == 2, alone)
 
 
+def whole_systems():
+    """What each is stands in systems.py."""
+    for system in ("dmg", "dmg-base", "fam-graph", "fully-cached"):
+        compare(answer_of("bfs", option("system"), system, "--source", 1), reference.bfs(PLAIN, 1))
+
+
 def placement():
     for words in ((option("pin-threads"),), (option("prefault"),), (option("numa-node"), 0), (option("page-size"), "2M")):
         answer = answer_of("cc", *words)
@@ -409,7 +415,7 @@ def every_option_is_tested():
 
 def main():
     for function in (
-            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, mechanisms_of_retrieval, long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
+            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, whole_systems, mechanisms_of_retrieval, long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
             source, pagerank_options, directions, ways_of_updating, references, cachings, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, what_memory_nodes_did, summary, quiet, log_level,
