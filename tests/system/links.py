@@ -2,7 +2,7 @@
 
 import json
 
-from harness import MALFORMED, USAGE, check, dmgraph, finish, one_line, path_of, require, write
+from harness import IS_THIN, MALFORMED, USAGE, VERIFY, check, dmgraph, finish, one_line, path_of, require, write
 
 LINKS = [("polar-cxl", "spin"), ("polar-rdma", "spin"), ("polar-rdma", "account"), ("cxl2-switch", "account")]
 TRANSPORTS = ["cxl_shm", "ucx", "ucx:data=message"]
@@ -45,10 +45,36 @@ def files_of_users():
     one_line(dmgraph("run", "cc", GRAPH, "--link", path_of("missing.link"), expect=USAGE).err)
 
 
+def profile_with_tails():
+    """RDMA-like, so that most machines can emulate it, with percentiles."""
+    cells = {"read_latency": 4500, "read_p99": 6000, "read_p999": 20000, "write_latency": 4500, "write_p99": 6000, "atomic_latency": 4500, "message_latency": 9000}
+    return write("tails.link", "".join(f"{name}_ns = {value} | made up\n" for name, value in cells.items()) + "channel_rate_mops = 1 | made up\n")
+
+
+def wrong_links_are_never_proven():
+    """A link of twice the latency, and one without limits, are held against the right numbers: a verdict of any kind, but not that they are right."""
+    run = dmgraph("perf", "--calibrate", "--link", profile_with_tails(), "--json", expect=None)
+    require(run.code in (0, VERIFY), f"exit code {run.code}: {run.err}")
+    verdicts = {row["link"]: row["verdict"] for row in json.loads(run.out) if "link" in row}
+    require({"tails", "twice as slow", "no limits"} <= set(verdicts), str(verdicts))
+    for link in ("twice as slow", "no limits"):
+        require(verdicts[link] != "pass" and "did not notice" not in verdicts[link], f"{link}: {verdicts[link]}")
+
+
+def tails_do_not_change_answers():
+    for mode in ("spin", "account"):
+        for transport in ("cxl_shm", "ucx"):
+            dmgraph("run", "bfs", GRAPH, "--transport", transport, "--link", profile_with_tails(), "--link-mode", mode, "--verify", "--quiet")
+    descending = write("descending.link", "".join(f"{name}_ns = {value} | made up\n" for name, value in {"read_latency": 500, "read_p99": 400, "write_latency": 1, "atomic_latency": 1, "message_latency": 1}.items()))
+    require("ascend" in one_line(dmgraph("run", "bfs", GRAPH, "--link", descending, expect=MALFORMED).err), "it is not said")
+
+
 for algorithm in ("bfs", "cc", "pagerank", "sssp"):
     for transport in TRANSPORTS:
         for link, mode in LINKS:
             check(f"{algorithm} over {transport}, {link}, {mode}", answers_are_the_same, algorithm, transport, link, mode)
-for function in (the_link_is_named, time_runs_ahead_only_when_accounting, links_are_listed, files_of_users):
+for function in (the_link_is_named, time_runs_ahead_only_when_accounting, links_are_listed, files_of_users, tails_do_not_change_answers):
     check(function.__name__, function)
+if not IS_THIN:  # sanitizers make every link slow
+    check("wrong_links_are_never_proven", wrong_links_are_never_proven)
 finish()
