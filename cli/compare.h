@@ -153,6 +153,8 @@ dmg_compare_times dmg_compare_times_of(const dmg_compare *compare, uint32_t algo
                                        dmg_compare_variant variant);
 /** Of all algorithms together, by their geometric mean. */
 dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t cns, dmg_compare_variant variant);
+/** What was accounted for of the link's time, not waited for: the median. 0 where links were waited for. */
+double dmg_compare_accounted(const dmg_compare_cell *cell);
 /** A run as the model of sensitivity sees it. */
 dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns);
 

@@ -21,7 +21,7 @@ static double modelled_mean(const dmg_compare *compare, uint32_t configuration, 
 }
 
 /** The same of runs. Changed links were run in few rounds: each is held against its own round, and the ratio against
- * the median. */
+ * the median; what was accounted for is added as it is. */
 static double emulated_mean(const dmg_compare *compare, uint32_t configuration, dmg_compare_variant variant)
 {
     double sum = 0;
@@ -35,7 +35,10 @@ static double emulated_mean(const dmg_compare *compare, uint32_t configuration, 
         for (uint32_t round = 0; round < changed->count; round++) {
             ratios[round] = changed->seconds[round] / cell->seconds[round];
         }
-        sum += log(dmg_spread_of(cell->seconds, cell->count).median * dmg_spread_of(ratios, changed->count).median);
+        double seconds = dmg_spread_of(cell->seconds, cell->count).median;
+        double accounted = dmg_compare_accounted(cell);
+        sum += log(accounted > 0 ? seconds - accounted + dmg_compare_accounted(changed)
+                                 : seconds * dmg_spread_of(ratios, changed->count).median);
     }
     return exp(sum / compare->algorithm_count);
 }

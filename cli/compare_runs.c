@@ -277,15 +277,20 @@ dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t 
     return dmg_compare_times_mean(all, compare->algorithm_count);
 }
 
+double dmg_compare_accounted(const dmg_compare_cell *cell)
+{
+    return dmg_spread_of(cell->accounted, cell->count).median;
+}
+
 dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns)
 {
     const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_AS_IT_IS);
-    const dmg_compare_cell *bare = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_BARE);
+    dmg_compare_split split = dmg_compare_split_of(compare, configuration, algorithm, cns);
     dmg_link_work work = {.counters = cell->counters,
                           .workers = cell->workers,
                           .memory_nodes = cell->memory_nodes,
-                          .bare_seconds = dmg_spread_of(bare->seconds, bare->count).median,
-                          .linked_seconds = dmg_spread_of(cell->seconds, cell->count).median};
+                          .bare_seconds = split.compute + split.software,
+                          .linked_seconds = split.compute + split.software + split.link};
     if (compare->configurations[configuration].has_link) {
         work.link = compare->configurations[configuration].profile->settings;
     }
@@ -298,7 +303,12 @@ dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t conf
     const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_AS_IT_IS);
     const dmg_compare_cell *bare = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_BARE);
     double whole = dmg_spread_of(cell->seconds, cell->count).median;
-    double without = fmin(dmg_spread_of(bare->seconds, bare->count).median, whole);
-    double waits = fmin(dmg_spread_of(bare->waits, bare->count).median, without);
-    return (dmg_compare_split){.compute = without - waits, .software = waits, .link = whole - without};
+    /* What was accounted for is known; what was waited for shows only against other runs, which the machine may have
+     * slowed down more. */
+    double accounted = dmg_compare_accounted(cell);
+    const dmg_compare_cell *of_waits = accounted > 0 ? cell : bare;
+    double without = accounted > 0 ? whole - accounted : fmin(dmg_spread_of(bare->seconds, bare->count).median, whole);
+    without = fmax(without, LEAST_SECONDS);
+    double waits = fmin(dmg_spread_of(of_waits->waits, of_waits->count).median, without);
+    return (dmg_compare_split){.compute = without - waits, .software = waits, .link = fmax(whole - without, 0)};
 }
