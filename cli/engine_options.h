@@ -23,7 +23,8 @@ dmg_status dmg_engine_options_from_json(const json_t *object, dmg_engine_options
 /** The options that dmg_engine_options_from_settings reads, for a list of options. */
 #define DMG_ENGINE_OPTIONS                                                                                             \
     DMG_OPTION_CACHE, DMG_OPTION_DIRECTION, DMG_OPTION_DENSITY, DMG_OPTION_CACHING, DMG_OPTION_UPDATES,                \
-        DMG_OPTION_REFERENCE_EDGES, DMG_OPTION_PRECISION, DMG_OPTION_TASKS, DMG_OPTION_PIN_THREADS,                    \
+        DMG_OPTION_REFERENCE_EDGES, DMG_OPTION_REFERENCE_DEGREE, DMG_OPTION_REFERENCE_BUFFER, DMG_OPTION_VALUE_BUFFER, \
+        DMG_OPTION_PARTIALS, DMG_OPTION_PRECISION, DMG_OPTION_TASKS, DMG_OPTION_PIN_THREADS,                           \
         DMG_OPTION_MERGE_ACTIVATION, DMG_OPTION_BATCH_ACTIVATION, DMG_OPTION_MERGE_INDEX, DMG_OPTION_BATCH_INDEX,      \
         DMG_OPTION_MERGE_LISTS, DMG_OPTION_BATCH_LISTS, DMG_OPTION_RESCHEDULE_DEGREE, DMG_OPTION_STEAL_SEGMENTS,       \
         DMG_OPTION_CACHE_INDEX

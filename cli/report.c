@@ -168,6 +168,44 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
     return status;
 }
 
+static json_t *ways_json(const dmg_passed *passed)
+{
+    json_t *ways = json_object();
+    for (int way = 0; way < DMG_WAYS; way++) {
+        json_object_set_new(ways, dmg_way_name((dmg_way)way),
+                            json_pack("{s:I, s:I, s:I}", "items", COUNT(passed[way].items), "buffers",
+                                      COUNT(passed[way].buffers), "bytes", COUNT(passed[way].bytes)));
+    }
+    return ways;
+}
+
+json_t *dmg_passed_json(const dmg_traffic *traffic)
+{
+    return json_pack("{s:o, s:o}", "sent", ways_json(traffic->sent), "taken", ways_json(traffic->taken));
+}
+
+static dmg_status ways_from_json(const json_t *ways, dmg_passed *passed)
+{
+    dmg_status status = DMG_OK;
+    for (int way = 0; way < DMG_WAYS && status == DMG_OK; way++) {
+        const json_t *object = json_object_get(ways, dmg_way_name((dmg_way)way));
+        status = take_count(object, "items", &passed[way].items);
+        if (status == DMG_OK) {
+            status = take_count(object, "buffers", &passed[way].buffers);
+        }
+        if (status == DMG_OK) {
+            status = take_count(object, "bytes", &passed[way].bytes);
+        }
+    }
+    return status;
+}
+
+dmg_status dmg_passed_from_json(json_t *object, dmg_traffic *traffic)
+{
+    dmg_status status = ways_from_json(json_object_get(object, "sent"), traffic->sent);
+    return status == DMG_OK ? ways_from_json(json_object_get(object, "taken"), traffic->taken) : status;
+}
+
 static json_t *range_array_json(const dmg_range_array *array)
 {
     json_t *ends = json_array();
@@ -338,14 +376,14 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
 
 json_t *dmg_iteration_json(const dmg_iteration *iteration)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "direction",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "direction",
                      dmg_direction_name(iteration->direction), "density", dmg_density_name(iteration->density),
                      "active_vertices", COUNT(iteration->active_vertices), "arcs", COUNT(iteration->arcs),
                      "updates_local", COUNT(iteration->updates_local), "updates_remote",
-                     COUNT(iteration->updates_remote), "references", COUNT(iteration->references), "elapsed_ns",
-                     COUNT(iteration->elapsed_ns), "barrier_ns", COUNT(iteration->barrier_ns), "barriers",
-                     COUNT(iteration->barriers), "counters", dmg_counters_json(&iteration->counters, false), "work",
-                     dmg_iteration_work_json(iteration));
+                     COUNT(iteration->updates_remote), "references", COUNT(iteration->references), "passed",
+                     dmg_passed_json(&iteration->traffic), "elapsed_ns", COUNT(iteration->elapsed_ns), "barrier_ns",
+                     COUNT(iteration->barrier_ns), "barriers", COUNT(iteration->barriers), "counters",
+                     dmg_counters_json(&iteration->counters, false), "work", dmg_iteration_work_json(iteration));
 }
 
 dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
@@ -368,6 +406,9 @@ dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration)
     dmg_status status = DMG_OK;
     for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
         status = take_count(object, counts[index].name, counts[index].value);
+    }
+    if (status == DMG_OK) {
+        status = dmg_passed_from_json(json_object_get(object, "passed"), &iteration->traffic);
     }
     if (status == DMG_OK) {
         status = dmg_counters_from_json(json_object_get(object, "counters"), &iteration->counters);

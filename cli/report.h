@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-/** Iteration rows in one control message: at most about 3,400 bytes each. */
-#define DMG_REPORT_ROWS 32
+/** Iteration rows in one control message: at most about 4,400 bytes each. */
+#define DMG_REPORT_ROWS 24
 
 /** A compute node's part. */
 typedef struct dmg_node_report {
@@ -41,6 +41,10 @@ typedef struct dmg_node_report {
 /** {"reads": {"operations": .., "bytes": ..}, ...}; `with_sizes` adds the histogram. */
 json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes);
 dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters);
+
+/** {"sent": {"direct": {"items": .., "buffers": .., "bytes": ..}, ...}, "taken": ...} */
+json_t *dmg_passed_json(const dmg_traffic *traffic);
+dmg_status dmg_passed_from_json(json_t *object, dmg_traffic *traffic);
 
 json_t *dmg_node_report_json(const dmg_node_report *report);
 dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report);

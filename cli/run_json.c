@@ -1,3 +1,4 @@
+#include "cli/engine_options.h"
 #include "cli/link_options.h"
 #include "cli/run.h"
 
@@ -107,6 +108,24 @@ json_t *dmg_run_loading_json(const dmg_run *run)
                      (json_int_t)report->repartition_ns, "partition_imbalance", report->partition_imbalance);
 }
 
+/* What the options about updates came to on this pool. */
+static json_t *updates_json(const dmg_run *run)
+{
+    dmg_engine_options options = {0};
+    dmg_engine_options_from_settings(run->settings, &options);
+    dmg_update_method method = options.updates;
+    (void)dmg_update_method_choose(&run->capabilities, options.updates, &method);
+    dmg_traffic traffic = {0};
+    for (uint64_t row = 0; row < run->iteration_rows; row++) {
+        dmg_traffic_add(&traffic, &run->iterations[row].traffic);
+    }
+    return json_pack("{s:s, s:I, s:I, s:I, s:o}", "method", dmg_update_method_name(method), "reference_buffer_bytes",
+                     (json_int_t)options.reference_buffer_bytes, "value_buffer_bytes",
+                     (json_int_t)options.value_buffer_bytes, "value_message_bytes",
+                     (json_int_t)dmg_value_message_bytes(options.value_buffer_bytes), "passed",
+                     dmg_passed_json(&traffic));
+}
+
 json_t *dmg_run_json(const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
@@ -128,6 +147,7 @@ json_t *dmg_run_json(const dmg_run *run)
     json_object_set_new(object, "nodes", nodes_json(run));
     json_object_set_new(object, "loading", dmg_run_loading_json(run));
     json_object_set_new(object, "result", result_json(run, &totals));
+    json_object_set_new(object, "updates", updates_json(run));
     json_object_set_new(object, "iterations", iterations);
     json_object_set_new(object, "seconds",
                         json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", times->total, "read",

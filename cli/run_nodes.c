@@ -25,6 +25,14 @@ dmg_groups dmg_run_groups(const dmg_run *run, uint32_t rank)
                          (dmg_caching)dmg_number(run->settings, DMG_OPTION_CACHING));
 }
 
+/*
+ * What compute nodes leave for each other in the pool: of the arcs in an iteration about a third leave a partition by
+ * value, and a round of the largest buffers is larger than this for a pair. With less they exchange more often.
+ */
+#define PASSED_ON_BYTES_AN_ARC 4
+#define PASSED_ON_BYTES_A_PAIR (16 * MIB)
+#define DIRECTORY_BYTES        (16 * UINT64_C(1024))
+
 /* ---- how much memory ---- */
 
 /** The most that one batch's lists take: batches are dealt out whole, so a node may get this much more than its share.
@@ -66,6 +74,10 @@ uint64_t dmg_run_segment_bytes(const dmg_run *run)
     uint64_t arrays = 3 + (uint64_t)dmg_groups_arrays(&groups);
     uint64_t run_bytes = graph->vertex_count * (arrays * run->algorithm->value_bytes + 16);
     uint64_t share = (graph_bytes + run_bytes) / run->mn_count;
+    uint64_t pairs = (uint64_t)run->cn_count * (run->cn_count - 1);
+    uint64_t passed_on = graph->arc_count * PASSED_ON_BYTES_AN_ARC;
+    uint64_t room = pairs * PASSED_ON_BYTES_A_PAIR;
+    share += (pairs * 2 * DIRECTORY_BYTES + (passed_on < room ? passed_on : room)) / run->mn_count;
     uint64_t bytes = share + share / 4 + largest_batch_bytes(&graph->out, graph->vertex_count, 8) +
                      (uint64_t)run->cn_count * run->threads * MIB + 8 * MIB;
     if (run->with_in && dmg_graph_in(graph)) {
@@ -162,6 +174,7 @@ static dmg_status take_iterations(dmg_run *run, const dmg_child *child, json_t *
         sum->updates_remote += row.updates_remote;
         sum->references += row.references;
         dmg_iteration_work_add(sum, &row);
+        dmg_traffic_add(&sum->traffic, &row.traffic);
         sum->elapsed_ns = row.elapsed_ns > sum->elapsed_ns ? row.elapsed_ns : sum->elapsed_ns;
         sum->barrier_ns += row.barrier_ns;
         sum->barriers = row.barriers > sum->barriers ? row.barriers : sum->barriers;

@@ -77,6 +77,30 @@ static void print_result(FILE *to, const dmg_run *run)
     dmg_headline_print(to, run->headline);
 }
 
+/** How updates and segments went to other partitions, where they were batched. */
+static void print_ways(FILE *to, const dmg_traffic *traffic)
+{
+    static const struct {
+        dmg_way way;
+        const char *sentence;
+    } ways[] = {{DMG_WAY_DIRECT, "directly"},
+                {DMG_WAY_NODE, "by value to memory nodes"},
+                {DMG_WAY_OWNER, "by value to owners"},
+                {DMG_WAY_REFERENCE, "by reference"}};
+    const char *before = "\n           passed on: ";
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const dmg_passed *sent = &traffic->sent[ways[i].way];
+        if (sent->items == 0) {
+            continue;
+        }
+        fprintf(to, "%s%s %s", before, dmg_text_count(sent->items).text, ways[i].sentence);
+        if (sent->buffers > 0) {
+            fprintf(to, " (%s batches, %s)", dmg_text_count(sent->buffers).text, dmg_text_bytes(sent->bytes).text);
+        }
+        before = ", ";
+    }
+}
+
 static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
     uint64_t pulls = 0;
@@ -84,7 +108,7 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
     uint64_t arcs = 0;
     uint64_t local = 0;
     uint64_t remote = 0;
-    uint64_t references = 0;
+    dmg_traffic traffic = {0};
     for (uint64_t row = 0; row < run->iteration_rows; row++) {
         const dmg_iteration *iteration = &run->iterations[row];
         pulls += iteration->direction == DMG_DIRECTION_PULL;
@@ -92,7 +116,7 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
         arcs += iteration->arcs;
         local += iteration->updates_local;
         remote += iteration->updates_remote;
-        references += iteration->references;
+        dmg_traffic_add(&traffic, &iteration->traffic);
     }
     const char *first = run->iteration_rows < run->iteration_count ? " in the first of them" : "";
     fprintf(to, "iterations %" PRIu64, run->iteration_count);
@@ -104,7 +128,8 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
                 run->iteration_rows - pulls, pulls, run->iteration_rows - sparse, sparse, first);
         fprintf(to, "\n           %s arcs walked; updates: %s local, %s remote; %s segments passed by reference",
                 dmg_text_count(arcs).text, dmg_text_count(local).text, dmg_text_count(remote).text,
-                dmg_text_count(references).text);
+                dmg_text_count(traffic.sent[DMG_WAY_REFERENCE].items).text);
+        print_ways(to, &traffic);
     }
     fputc('\n', to);
 }

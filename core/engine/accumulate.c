@@ -18,7 +18,6 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, d
     plan->streams[plan->stream_count++] = (dmg_stream){array, 1, mode};
 }
 
-/* A phase over this rank's vertices: of those that it caches, its group's share. */
 static dmg_retrieval_plan plan_own(dmg_accumulate_run *run, dmg_accumulate_apply apply)
 {
     dmg_retrieval_plan plan = {
@@ -78,29 +77,52 @@ SPECIALISED double gather_mixed(const dmg_accumulate_run *run, const dmg_vertex_
     double sum = 0;
     for (uint32_t i = 0; i < item->count; i++) {
         uint64_t slot = slot_of(item->edges + (uint64_t)i * stride, run->first);
-        sum += slot < vertices ? cached(run->cache, slot, is_single) : 0;
+        sum += slot < vertices ? cached(run->given, slot, is_single) : 0;
     }
     return sum;
+}
+
+SPECIALISED double gather_item(const dmg_accumulate_run *run, const dmg_vertex_edges *item, uint32_t stride,
+                               bool is_single)
+{
+    return item->before == DMG_EDGES_MIXED
+               ? gather_mixed(run, item, stride, is_single)
+               : gather(run->given, run->first, item->edges + (uint64_t)item->before * stride, item->local, stride,
+                        is_single);
+}
+
+/* A partial sum for its owner: this compute node, or another one, or the memory node. */
+static inline void pass_on(const dmg_accumulate_run *run, dmg_worker *worker, uint32_t vertex, double sum)
+{
+    uint64_t slot = vertex - run->first;
+    if (slot < run->last - run->first) {
+        dmg_accumulate_add(&run->sums[slot], sum); /* several workers may walk segments of its list */
+        worker->updates_local++;
+    } else if (sum != 0) {
+        dmg_update_coordinator_update(&worker->remote, vertex, dmg_double_to_bits(sum));
+    }
 }
 
 SPECIALISED void pull_items(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items,
                             uint32_t count, uint32_t stride, bool is_single)
 {
-    double *sums = chunk->streams[0];
+    dmg_worker *worker = &run->engine->workers[chunk->worker];
+    double *sums = run->adds_up ? NULL : chunk->streams[0];
     uint64_t arcs = 0;
-    if (chunk->is_first_round) {
+    if (sums && chunk->is_first_round) {
         memset(sums, 0, chunk->count * sizeof *sums);
     }
     for (uint32_t i = 0; i < count; i++) {
         const dmg_vertex_edges *item = &items[i];
-        bool is_mixed = item->before == DMG_EDGES_MIXED;
-        sums[item->vertex - chunk->first] +=
-            is_mixed ? gather_mixed(run, item, stride, is_single)
-                     : gather(run->cache, run->first, item->edges + (uint64_t)item->before * stride, item->local,
-                              stride, is_single);
-        arcs += is_mixed ? item->count : item->local;
+        double sum = gather_item(run, item, stride, is_single);
+        if (sums) {
+            sums[item->vertex - chunk->first] += sum;
+        } else {
+            pass_on(run, worker, item->vertex, sum);
+        }
+        arcs += item->before == DMG_EDGES_MIXED ? item->count : item->local;
     }
-    run->engine->workers[chunk->worker].arcs += arcs;
+    worker->arcs += arcs;
 }
 
 static void pull_any(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
@@ -133,14 +155,14 @@ static void pull_shared(const dmg_accumulate_run *run, dmg_chunk *chunk, const d
 
 static void pull(void *context, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
 {
-    if (chunk->is_shared) {
+    if (chunk->is_shared && !((const dmg_accumulate_run *)context)->adds_up) {
         pull_shared(context, chunk, items, count);
     } else {
         pull_any(context, chunk, items, count);
     }
 }
 
-static dmg_status walk_pull(dmg_accumulate_run *run)
+static dmg_retrieval_plan plan_pull(dmg_accumulate_run *run)
 {
     dmg_retrieval_plan plan = {.first = 0,
                                .last = run->engine->store->vertex_count,
@@ -149,21 +171,138 @@ static dmg_status walk_pull(dmg_accumulate_run *run)
                                .local_segments_only = true,
                                .apply = pull,
                                .context = run};
-    add_stream(&plan, &run->partials[run->engine->groups.member], DMG_STREAM_WRITE);
-    return dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
+    if (!run->adds_up) {
+        add_stream(&plan, &run->partials[run->engine->groups.member], DMG_STREAM_WRITE);
+    }
+    return plan;
 }
 
 /* ---- push ---- */
 
-static dmg_status walk_push(dmg_accumulate_run *run)
+static bool refer_segment(void *context, const dmg_chunk *chunk, const dmg_foreign_segment *segment)
 {
-    const dmg_update_target target = {DMG_COMBINE_ADD_DOUBLE, &run->partials[0], NULL};
-    dmg_engine_aim(run->engine, run->engine->update_method, &target);
+    const dmg_accumulate_run *run = context;
+    uint64_t index = segment->vertex - chunk->first;
+    double value = ((const double *)chunk->streams[DMG_ACCUMULATE_VALUES])[index];
+    double given = run->program->give(value, ((const uint32_t *)chunk->streams[DMG_ACCUMULATE_DEGREES])[index]);
+    return dmg_redistribution_offer(run->redistribution, chunk->worker, segment, dmg_double_to_bits(given));
+}
+
+static dmg_retrieval_plan plan_push(dmg_accumulate_run *run)
+{
     dmg_retrieval_plan plan = plan_own(run, run->program->push);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     plan.index = dmg_graph_store_index(run->engine->store, false);
-    dmg_status status = dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
-    return status == DMG_OK && run->exchange ? dmg_group_exchange_deposit(run->exchange, run->cache) : status;
+    plan.refer = run->redistribution ? refer_segment : NULL;
+    return plan;
+}
+
+/* ---- what other ranks have passed on ---- */
+
+struct walk {
+    dmg_accumulate_run *run;
+    const dmg_retrieval_plan *plan;
+    bool has_begun;
+};
+
+/* Every rank comes here in every round, those that have no edges left, too. */
+static dmg_status walk_on(void *context, bool *is_done)
+{
+    struct walk *walk = context;
+    dmg_engine *engine = walk->run->engine;
+    dmg_status status = DMG_OK;
+    if (!walk->has_begun) {
+        walk->has_begun = true;
+        status = dmg_engine_phase(engine, walk->plan, engine->options.threads);
+    } else if (dmg_chunks_are_left(&engine->chunks)) {
+        status = dmg_engine_resume_phase(engine, walk->plan, engine->options.threads);
+    }
+    *is_done = !dmg_chunks_are_left(&engine->chunks);
+    return status;
+}
+
+static bool should_pause(const void *context)
+{
+    return dmg_redistribution_is_filling_up(((const dmg_accumulate_run *)context)->redistribution);
+}
+
+static dmg_status finish_worker(void *context, uint32_t worker)
+{
+    return dmg_redistribution_finish_worker(((const dmg_accumulate_run *)context)->redistribution, worker);
+}
+
+static bool apply_references(void *context, uint32_t index, const dmg_vertex_edges *items, const uint64_t *values,
+                             uint32_t count)
+{
+    const dmg_accumulate_run *run = ((const struct walk *)context)->run;
+    dmg_worker *worker = &run->engine->workers[index];
+    const uint32_t stride = run->engine->store->shape.edge_bytes;
+    uint64_t vertices = run->last - run->first;
+    for (uint32_t i = 0; i < count; i++) {
+        double given = dmg_bits_to_double(values[i]);
+        const uint8_t *end = items[i].edges + (uint64_t)items[i].count * stride;
+        for (const uint8_t *edge = items[i].edges; edge < end; edge += stride) {
+            uint64_t slot = slot_of(edge, run->first);
+            if (slot >= vertices) {
+                return false;
+            }
+            dmg_accumulate_add(&run->sums[slot], given);
+        }
+        worker->arcs += items[i].count;
+        worker->updates_local += items[i].count;
+    }
+    return true;
+}
+
+static bool apply_values(void *context, uint32_t index, const uint8_t *items, uint32_t count)
+{
+    (void)index;
+    const dmg_accumulate_run *run = ((const struct walk *)context)->run;
+    uint64_t vertices = run->last - run->first;
+    const uint8_t *end = items + (uint64_t)count * DMG_VALUE_ITEM_BYTES_MAX;
+    for (const uint8_t *item = items; item < end; item += DMG_VALUE_ITEM_BYTES_MAX) {
+        double addend;
+        memcpy(&addend, item + 4, sizeof addend);
+        uint32_t vertex;
+        memcpy(&vertex, item, sizeof vertex);
+        uint64_t slot = vertex - run->first;
+        if (slot >= vertices) {
+            return false;
+        }
+        dmg_accumulate_add(&run->sums[slot], addend);
+    }
+    return true; /* who sent them has counted them */
+}
+
+static dmg_status walk_edges(dmg_accumulate_run *run)
+{
+    static const dmg_appliers appliers = {.references = apply_references, .values = apply_values};
+    dmg_engine *engine = run->engine;
+    dmg_retrieval_plan plan = run->is_pull ? plan_pull(run) : plan_push(run);
+    if (run->adds_up) {
+        const dmg_update_target target = {DMG_COMBINE_ADD_DOUBLE, &run->partials[0], NULL};
+        dmg_engine_aim(engine, run->update_method, &target);
+    }
+    if (!run->redistribution) {
+        return dmg_engine_phase(engine, &plan, engine->options.threads);
+    }
+    struct walk walk = {.run = run, .plan = &plan};
+    plan.pause = should_pause;
+    plan.finish = finish_worker;
+    return dmg_redistribution_run(run->redistribution, walk_on, &appliers, &walk);
+}
+
+/* Walk all edges. Ends when what all ranks have given is in their owners' caches or in the pool. */
+static dmg_status walk(dmg_accumulate_run *run)
+{
+    dmg_status status = walk_edges(run);
+    if (status == DMG_OK && run->exchange) {
+        status = dmg_group_exchange_deposit(run->exchange, run->sums);
+    }
+    if (status == DMG_OK && (run->exchange || !run->redistribution)) {
+        status = dmg_engine_barrier(run->engine, NULL); /* redistribution ends with one */
+    }
+    return status == DMG_OK && run->exchange ? dmg_group_exchange_fold(run->exchange, run->sums) : status;
 }
 
 /* ---- a run ---- */
@@ -194,34 +333,57 @@ static dmg_status reduce(dmg_accumulate_run *run, double *change)
     return status;
 }
 
-static uint64_t cache_bytes(const dmg_accumulate_run *run)
+static uint64_t given_bytes(const dmg_accumulate_run *run)
 {
     return (run->last - run->first) * (run->is_single ? sizeof(float) : sizeof(double));
+}
+
+static uint64_t sums_bytes(const dmg_accumulate_run *run)
+{
+    return (run->last - run->first) * sizeof(double);
+}
+
+static dmg_status make_caches(dmg_accumulate_run *run)
+{
+    dmg_budget *budget = run->engine->budget;
+    void *memory;
+    dmg_status status = DMG_OK;
+    if (run->is_pull) {
+        status = dmg_budget_allocate(budget, DMG_BUDGET_ATTRIBUTES, given_bytes(run), &run->given);
+    }
+    if (run->adds_up && status == DMG_OK) {
+        status = dmg_budget_allocate(budget, DMG_BUDGET_ATTRIBUTES, sums_bytes(run), &memory);
+        run->sums = memory;
+    }
+    return status;
+}
+
+static void free_caches(dmg_accumulate_run *run)
+{
+    dmg_budget *budget = run->engine->budget;
+    dmg_budget_free(budget, DMG_BUDGET_ATTRIBUTES, run->given, given_bytes(run));
+    dmg_budget_free(budget, DMG_BUDGET_ATTRIBUTES, run->sums, sums_bytes(run));
 }
 
 static dmg_status make_arrays(dmg_accumulate_run *run)
 {
     dmg_engine *engine = run->engine;
-    uint32_t partial_count = run->is_pull ? engine->groups.members_max : 1;
-    if (partial_count > DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS) {
-        return dmg_error(DMG_ERR_LIMIT,
-                         "%u compute nodes share the partitions: pulling works with %d at most; use --direction push, "
-                         "or a graph that was loaded for fewer partitions",
-                         partial_count, DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS);
-    }
+    uint32_t partial_count = run->adds_up ? 1 : engine->groups.members_max;
     dmg_status status = dmg_engine_vertex_array(engine, sizeof(double), &run->values);
     for (uint32_t i = 0; i < partial_count && status == DMG_OK; i++) {
         status = dmg_engine_vertex_array(engine, sizeof(double), &run->partials[i]);
     }
     /* What this rank makes values of was walked by its own group, which may have a member less than the largest. */
-    run->partial_count = run->is_pull ? engine->groups.members : 1;
+    run->partial_count = run->adds_up ? 1 : engine->groups.members;
     if (status == DMG_OK && !run->is_pull) {
         status = dmg_group_exchange_create(engine, DMG_COMBINE_ADD_DOUBLE, &run->exchange);
     }
-    if (status != DMG_OK) {
-        return status;
+    if (status == DMG_OK) {
+        status =
+            dmg_redistribution_create(engine, DMG_COMBINE_ADD_DOUBLE, !run->is_pull,
+                                      run->adds_up && run->update_method == DMG_UPDATE_BY_OWNER, &run->redistribution);
     }
-    return dmg_budget_allocate(engine->budget, DMG_BUDGET_ATTRIBUTES, cache_bytes(run), &run->cache);
+    return status == DMG_OK ? make_caches(run) : status;
 }
 
 static dmg_status iterate(dmg_accumulate_run *run, double *change)
@@ -231,17 +393,11 @@ static dmg_status iterate(dmg_accumulate_run *run, double *change)
     dmg_engine_begin_iteration(engine, engine->store->vertex_count, &clock);
     dmg_status status = fill_cache(run);
     if (status == DMG_OK) {
-        status = run->is_pull ? walk_pull(run) : walk_push(run);
-    }
-    if (status == DMG_OK) {
-        status = dmg_engine_barrier(engine, NULL);
-    }
-    if (status == DMG_OK && run->exchange) {
-        status = dmg_group_exchange_fold(run->exchange, run->cache);
+        status = walk(run);
     }
     dmg_retrieval_plan plan = plan_own(run, run->program->make_values);
     for (uint32_t i = 0; i < run->partial_count; i++) {
-        add_stream(&plan, &run->partials[i], run->is_pull ? DMG_STREAM_READ : DMG_STREAM_READ_WRITE);
+        add_stream(&plan, &run->partials[i], run->adds_up ? DMG_STREAM_READ_WRITE : DMG_STREAM_READ);
     }
     if (status == DMG_OK) {
         status = dmg_engine_phase(engine, &plan, engine->options.threads);
@@ -285,15 +441,39 @@ static bool is_single_enough(dmg_precision wanted, double tolerance)
     return tolerance == 0 || tolerance >= SINGLE_TOLERANCE_MIN;
 }
 
+/* An array of partial sums a rank is a stream a rank, and those are limited. */
+static bool passes_partials_by_value(const dmg_engine *engine)
+{
+    uint32_t ranks_max = DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS;
+    return engine->options.partials == DMG_PARTIALS_VALUE ||
+           (engine->options.partials == DMG_PARTIALS_AUTO && engine->groups.members_max > ranks_max);
+}
+
+static dmg_status check_options(const dmg_engine *engine, bool can_pull)
+{
+    if (engine->options.direction == DMG_DIRECTION_PULL && !can_pull) {
+        return dmg_error(DMG_ERR_ARGUMENT, "pulling needs lists against the arcs, and this graph was loaded without; "
+                                           "load it with both directions");
+    }
+    if (engine->options.partials == DMG_PARTIALS_ARRAY &&
+        engine->groups.members_max > DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS) {
+        return dmg_error(
+            DMG_ERR_LIMIT,
+            "%u compute nodes share the partitions: arrays of partial sums work with %d at most; use --partials "
+            "value",
+            engine->groups.members_max, DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS);
+    }
+    return DMG_OK;
+}
+
 dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result)
 {
     uint64_t started_ns = dmg_now_ns();
     bool can_pull = dmg_graph_store_index(engine->store, true) != NULL;
-    if (engine->options.direction == DMG_DIRECTION_PULL && !can_pull) {
-        return dmg_engine_abort(engine,
-                                dmg_error(DMG_ERR_ARGUMENT, "pulling needs lists against the arcs, and this graph "
-                                                            "was loaded without; load it with both directions"));
+    dmg_status status = check_options(engine, can_pull);
+    if (status != DMG_OK) {
+        return dmg_engine_abort(engine, status);
     }
     dmg_accumulate_run run = {.engine = engine,
                               .program = program,
@@ -302,16 +482,20 @@ dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_progr
                               .last = engine->last_vertex,
                               .is_pull = can_pull && engine->options.direction != DMG_DIRECTION_PUSH};
     run.is_single = run.is_pull && is_single_enough(engine->options.precision, limits->tolerance);
+    run.adds_up = !run.is_pull || passes_partials_by_value(engine);
+    bool has_others = engine->groups.members_max > 1;
+    run.update_method = has_others ? engine->update_method : DMG_UPDATE_DIRECT;
     double change = HUGE_VAL;
-    dmg_status status = begin(&run);
+    status = begin(&run);
     for (uint32_t i = 0; status == DMG_OK && engine->store->vertex_count > 0 && i < limits->iterations_max; i++) {
         status = iterate(&run, &change);
         if (change < limits->tolerance) {
             break;
         }
     }
+    dmg_redistribution_destroy(run.redistribution);
     dmg_group_exchange_destroy(run.exchange);
-    dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, cache_bytes(&run));
+    free_caches(&run);
     if (status != DMG_OK) {
         return dmg_engine_abort(engine, status);
     }

@@ -7,10 +7,12 @@
  * An iteration is one of
  *
  *     pull   each compute node caches what its partition's vertices give (DMG, section 4.5.2); for every
- *            vertex of the graph it adds up the edge segments whose sources it caches, and leaves the
- *            partial sum in the pool, in sequential writes: one array of partial sums a compute node
+ *            vertex of the graph it adds up the edge segments whose sources it caches, and passes the
+ *            partial sum on: in an array in the pool, one a compute node, in sequential writes; or by
+ *            value (ValRD), where it is not 0
  *     push   each compute node caches the sums of its partition; its vertices add to their neighbours',
- *            inside the partition locally, elsewhere by updates of the pool
+ *            inside the partition locally; a long segment that leaves it is passed to its owner by
+ *            reference (RefRD), a short one by value (ValRD) or by updates of the pool
  *
  * and then, in both, each compute node makes its partition's next attributes from the sums.
  *
@@ -25,15 +27,17 @@
 #define DMG_CORE_ENGINE_ACCUMULATE_H
 
 #include "core/engine/group_exchange.h"
+#include "core/engine/redistribution.h"
 
 typedef void (*dmg_accumulate_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
 
 /** What accumulate.inc makes of a program. The streams are values, degrees, and (of `make_values`) sums. */
 typedef struct dmg_accumulate_program {
-    dmg_accumulate_apply start;       /**< set all values */
-    dmg_accumulate_apply push;        /**< give along the edges */
-    dmg_accumulate_apply make_values; /**< the next values from the sums */
-    dmg_accumulate_apply fill_cache;  /**< cache what vertices give */
+    dmg_accumulate_apply start;                    /**< set all values */
+    dmg_accumulate_apply push;                     /**< give along the edges */
+    double (*give)(double value, uint32_t degree); /**< what a vertex gives along each of them */
+    dmg_accumulate_apply make_values;              /**< the next values from the sums */
+    dmg_accumulate_apply fill_cache;               /**< cache what vertices give */
 } dmg_accumulate_program;
 
 enum { DMG_ACCUMULATE_VALUES, DMG_ACCUMULATE_DEGREES, DMG_ACCUMULATE_SUMS };
@@ -47,13 +51,16 @@ typedef struct dmg_accumulate_run {
     bool is_pull;
     bool is_single; /**< what is given is cached in single precision */
     dmg_range_array values;
+    bool adds_up; /**< sums of this partition are cached: in push mode, and where partial sums go by value */
+    dmg_update_method update_method;
+    dmg_group_exchange *exchange;       /**< push: where several groups have sums of a vertex, else NULL */
+    dmg_redistribution *redistribution; /**< NULL: nothing is passed on through pool memory */
     uint32_t partial_count;
     dmg_range_array
-        partials[DMG_STREAMS_MAX]; /**< pull: one a member of a group; push: the one that remote updates go to */
-    dmg_group_exchange *exchange;  /**< push: where several groups have sums of a vertex, else NULL */
-    void
-        *cache; /**< of [first, last): pull: what each vertex gives, float or double; push: what it was given, double */
-    double shared; /**< what the vertices' shares of the last iteration add up to */
+        partials[DMG_STREAMS_MAX]; /**< one a member of a group, or the one that updates of the pool go to */
+    void *given;                   /**< pull: of [first, last): what each vertex gives, float or double */
+    double *sums;                  /**< where sums are cached: of [first, last): what was given so far */
+    double shared;                 /**< what the vertices' shares of the last iteration add up to */
 } dmg_accumulate_run;
 
 typedef struct dmg_accumulate_limits {
@@ -68,7 +75,7 @@ typedef struct dmg_accumulate_limits {
 dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result);
 
-/** Add to a sum that several workers add to. */
+/** Sums of one partition are added to by all its workers. */
 static inline void dmg_accumulate_add(double *sum, double addend)
 {
     uint64_t *word = (uint64_t *)(void *)sum;

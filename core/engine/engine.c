@@ -2,6 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/engine/redistribution.h"
 #include "core/engine/runtime.h"
 
 #include <stdio.h>
@@ -40,6 +41,21 @@ static dmg_retrieval_step step_of(dmg_switch merge, dmg_switch batch)
     return (dmg_retrieval_step){.merges = merge == DMG_SWITCH_ON, .batches = batch == DMG_SWITCH_ON};
 }
 
+static void fill_in(uint32_t *option, uint32_t value)
+{
+    *option = *option == 0 ? value : *option;
+}
+
+static void fill_in_defaults(dmg_engine_options *options)
+{
+    fill_in(&options->tasks_in_flight, TASKS_IN_FLIGHT_DEFAULT);
+    fill_in(&options->reschedule_degree, DMG_RESCHEDULE_DEGREE_DEFAULT);
+    fill_in(&options->reference_edges, DMG_REFERENCE_EDGES_DEFAULT);
+    fill_in(&options->reference_degree, DMG_REFERENCE_DEGREE_DEFAULT);
+    fill_in(&options->reference_buffer_bytes, DMG_REFERENCE_BUFFER_BYTES_DEFAULT);
+    fill_in(&options->value_buffer_bytes, DMG_VALUE_BUFFER_BYTES_DEFAULT);
+}
+
 static dmg_status open_worker(dmg_engine *engine, uint32_t index)
 {
     dmg_worker *worker = &engine->workers[index];
@@ -48,7 +64,8 @@ static dmg_status open_worker(dmg_engine *engine, uint32_t index)
         status = dmg_retrieval_create(&engine->retrieval_setup, worker->channel, index, &worker->retrieval);
     }
     if (status == DMG_OK) {
-        status = dmg_update_coordinator_create(engine->client, worker->channel, engine->budget, &worker->remote);
+        status = dmg_update_coordinator_create(engine->client, worker->channel, engine->budget,
+                                               engine->options.value_buffer_bytes, &worker->remote);
     }
     return status;
 }
@@ -98,12 +115,7 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     engine->store = store;
     dmg_client_acquire(client); /* the graph may be new in memory that this client has read in place before */
     engine->options = *options;
-    if (engine->options.tasks_in_flight == 0) {
-        engine->options.tasks_in_flight = TASKS_IN_FLIGHT_DEFAULT;
-    }
-    if (engine->options.reschedule_degree == 0) {
-        engine->options.reschedule_degree = DMG_RESCHEDULE_DEGREE_DEFAULT;
-    }
+    fill_in_defaults(&engine->options);
     const dmg_groups *groups = &engine->groups;
     engine->groups = dmg_groups_of(job->rank, job->size, store->shape.partition_count, options->caching);
     engine->deal = dmg_groups_deal_own(groups, store->vertex_count);
@@ -111,7 +123,7 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     engine->last_partition = dmg_first_partition_of(store->shape.partition_count, groups->member + 1, groups->members);
     engine->first_vertex = store->partition_first[engine->first_partition];
     engine->last_vertex = store->partition_first[engine->last_partition];
-    status = dmg_update_method_choose(client, options->updates, &engine->update_method);
+    status = dmg_update_method_choose(dmg_client_capabilities(client), options->updates, &engine->update_method);
     if (status == DMG_OK) {
         status = dmg_budget_create(options->cache_bytes, &engine->budget);
     }
@@ -175,6 +187,11 @@ void dmg_engine_destroy(dmg_engine *engine)
     free(engine->iterations);
     dmg_budget_destroy(engine->budget);
     free(engine);
+}
+
+dmg_update_method dmg_engine_update_method(const dmg_engine *engine)
+{
+    return engine->update_method;
 }
 
 const dmg_budget *dmg_engine_budget(const dmg_engine *engine)
@@ -266,13 +283,19 @@ static void run_phase(void *context, uint32_t index)
     dmg_worker_end(worker, &clock);
 }
 
-static dmg_status run_plan(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
+/* Chunks as far as they are left. */
+static dmg_status run_chunks(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
 {
     struct phase phase = {engine, plan};
-    dmg_chunks_reset_dealt(&engine->chunks, plan->first, plan->last, &plan->deal, workers,
-                           dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
     dmg_thread_team_run(engine->team, workers, run_phase, &phase);
     return dmg_workers_collect(engine, workers);
+}
+
+static dmg_status run_plan(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
+{
+    dmg_chunks_reset_dealt(&engine->chunks, plan->first, plan->last, &plan->deal, workers,
+                           dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
+    return run_chunks(engine, plan, workers);
 }
 
 static void keep_entries(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count)
@@ -320,6 +343,17 @@ dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, 
     dmg_retrieval_plan with_cache = *plan;
     dmg_status status = cache_index(engine, plan, &with_cache.cached_index);
     return status == DMG_OK ? run_plan(engine, &with_cache, workers) : status;
+}
+
+dmg_status dmg_engine_resume_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
+{
+    if (!engine->options.cache_index || !plan->index) {
+        return run_chunks(engine, plan, workers);
+    }
+    /* The entries are there since the phase began: nothing is read, and the chunks stay as they are. */
+    dmg_retrieval_plan with_cache = *plan;
+    dmg_status status = cache_index(engine, plan, &with_cache.cached_index);
+    return status == DMG_OK ? run_chunks(engine, &with_cache, workers) : status;
 }
 
 dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
@@ -477,6 +511,18 @@ static uint64_t count_remote_updates(const dmg_engine *engine)
     return updates;
 }
 
+static dmg_traffic count_traffic(const dmg_engine *engine)
+{
+    dmg_traffic traffic = engine->traffic_before;
+    for (uint32_t i = 0; i < engine->options.threads; i++) {
+        dmg_update_coordinator_add_traffic(&engine->workers[i].remote, &traffic);
+    }
+    if (engine->redistribution) {
+        dmg_redistribution_add_traffic(engine->redistribution, &traffic);
+    }
+    return traffic;
+}
+
 void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dmg_iteration_clock *clock)
 {
     if (engine->options.on_iteration) {
@@ -487,6 +533,7 @@ void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dm
     clock->barrier_ns = engine->barrier_ns;
     clock->barriers = engine->barriers;
     clock->remote_updates = count_remote_updates(engine);
+    clock->traffic = count_traffic(engine);
     dmg_engine_counters(engine, &clock->counters);
 }
 
@@ -510,6 +557,9 @@ dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_cloc
     row.barrier_ns = engine->barrier_ns - clock->barrier_ns;
     row.barriers = engine->barriers - clock->barriers;
     row.updates_remote = count_remote_updates(engine) - clock->remote_updates;
+    row.traffic = count_traffic(engine);
+    dmg_traffic_subtract(&row.traffic, &clock->traffic);
+    row.references = row.traffic.sent[DMG_WAY_REFERENCE].items;
     dmg_engine_counters(engine, &row.counters);
     dmg_counters_subtract(&row.counters, &clock->counters);
     engine->iterations[engine->iterations_kept++] = row;

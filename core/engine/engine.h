@@ -25,7 +25,6 @@ typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPAR
 /** Of a compute node. */
 #define DMG_ENGINE_THREADS_MAX 64
 
-#define DMG_REFERENCE_EDGES_NEVER UINT32_MAX
 /**
  * Lists of more edges are walked in segments (DMG, section 4.4.2, where it is 1,024). On a Kronecker graph of scale 18,
  * pagerank over ucx's shared memory took 1.06 times as long with segments of 1,024 as without any, and as long with
@@ -33,6 +32,18 @@ typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPAR
  */
 #define DMG_RESCHEDULE_DEGREE_DEFAULT 16384
 #define DMG_RESCHEDULE_NEVER          UINT32_MAX
+
+/** How a compute node passes on the partial sums that it makes in pull mode (DMG, section 4.5.2). */
+typedef enum dmg_partials {
+    DMG_PARTIALS_AUTO,
+    DMG_PARTIALS_ARRAY, /**< an array of them a compute node, written in sequence, added up in the order of ranks */
+    DMG_PARTIALS_VALUE  /**< those that are not 0 are updates by value (ValRD) */
+} dmg_partials;
+
+/** Segments of more edges than this, of lists of more edges than this, are passed by reference (DMG, section 4.3.1). */
+#define DMG_REFERENCE_EDGES_DEFAULT  7
+#define DMG_REFERENCE_DEGREE_DEFAULT 7
+#define DMG_REFERENCE_EDGES_NEVER    UINT32_MAX
 
 typedef struct dmg_engine_options {
     uint32_t threads;         /**< workers, at least 1 */
@@ -42,6 +53,11 @@ typedef struct dmg_engine_options {
     dmg_density density;      /**< AUTO: chosen per iteration */
     uint32_t reference_edges; /**< longer segments are passed by reference; 0: 7; DMG_REFERENCE_EDGES_NEVER: none are */
     dmg_caching caching;      /**< what is cached in dense iterations */
+    uint32_t reference_degree;       /**< lists of no more edges go by value, whatever their segments; 0: 7 */
+    uint32_t reference_buffer_bytes; /**< of a batch of references; 0: 4 KiB */
+    uint32_t value_buffer_bytes; /**< of a batch of values; 0: 32 KiB. To memory nodes at most what a message holds */
+    uint32_t round_buffers;      /**< that a rank leaves for another before they exchange; 0: DMG_BOARD_BUFFERS_MAX */
+    dmg_partials partials;
     dmg_update_method updates; /**< how updates leave a partition; AUTO: as the pool's capabilities suggest */
     dmg_precision
         precision; /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
@@ -84,6 +100,7 @@ typedef struct dmg_iteration {
     uint64_t updates_local;
     uint64_t updates_remote; /**< that left the partition one by one */
     uint64_t references;     /**< segments that were passed on by reference */
+    dmg_traffic traffic;     /**< what left the partition and what came in, by way */
     uint64_t elapsed_ns;
     uint64_t barrier_ns;     /**< of it, in barriers */
     uint64_t barriers;       /**< how many; a lone rank does not wait in them */
@@ -119,6 +136,8 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
 void dmg_engine_destroy(dmg_engine *engine);
 /** The budget, for reports. */
 const dmg_budget *dmg_engine_budget(const dmg_engine *engine);
+/** How updates leave partitions in dense iterations: what AUTO became. */
+dmg_update_method dmg_engine_update_method(const dmg_engine *engine);
 /** Everything that this rank's channels did so far. */
 void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters);
 /** Of it, what went to one memory node. */

@@ -71,10 +71,13 @@ static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
     dmg_engine *engine = run->engine;
     const dmg_update_target target = {run->program->combine, &run->values, next_activation(run)};
     /* Few updates are direct ones (DMG, section 4.3.2), unless a direct one is a message to the memory node anyway. */
-    bool is_direct = density == DMG_DENSITY_SPARSE && arcs < DIRECT_ARCS_MAX &&
-                     engine->options.updates == DMG_UPDATE_AUTO &&
-                     dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
-    dmg_engine_aim(engine, is_direct ? DMG_UPDATE_DIRECT : engine->update_method, &target);
+    bool is_few = density == DMG_DENSITY_SPARSE && arcs < DIRECT_ARCS_MAX &&
+                  engine->options.updates == DMG_UPDATE_AUTO &&
+                  dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
+    /* In sparse iterations nobody caches anything, so there is no owner to send to. */
+    bool has_no_owners = engine->update_method == DMG_UPDATE_BY_OWNER &&
+                         (density == DMG_DENSITY_SPARSE || engine->groups.members_max == 1);
+    dmg_engine_aim(engine, is_few || has_no_owners ? DMG_UPDATE_DIRECT : engine->update_method, &target);
 }
 
 /* ---- shared by the specialised loops ---- */
@@ -185,20 +188,78 @@ static uint64_t count_activated(const dmg_engine *engine)
 
 /* ---- an iteration ---- */
 
-/* Run a plan with edges along the arcs, against them, or both ways, as the program and the graph ask. */
-static dmg_status walk(dmg_monotone_run *run, dmg_retrieval_plan *plan, bool against, uint32_t workers)
+/* A walk along the arcs, against them, or both ways, which may pause. */
+struct walk {
+    dmg_monotone_run *run;
+    dmg_retrieval_plan *plan;
+    uint32_t workers;
+    bool against; /* in the first pass */
+    uint32_t pass;
+    bool is_paused;
+};
+
+static struct walk walk_of(dmg_monotone_run *run, dmg_retrieval_plan *plan, bool against, uint32_t workers)
 {
-    const dmg_graph_store *store = run->engine->store;
-    bool both = run->program->walks_both_ways && store->is_directed;
-    run->clears_activation = !both;
-    plan->index = dmg_graph_store_index(store, against);
-    dmg_status status = dmg_engine_phase(run->engine, plan, workers);
-    if (both && status == DMG_OK) {
-        run->clears_activation = true;
-        plan->index = dmg_graph_store_index(store, !against);
-        status = dmg_engine_phase(run->engine, plan, workers);
+    return (struct walk){.run = run, .plan = plan, .workers = workers, .against = against};
+}
+
+/* Walk until the plan pauses or no edges are left. A program that walks both ways does so in two passes. */
+static dmg_status walk_on(void *context, bool *is_done)
+{
+    struct walk *walk = context;
+    dmg_monotone_run *run = walk->run;
+    dmg_engine *engine = run->engine;
+    uint32_t passes = run->program->walks_both_ways && engine->store->is_directed ? 2 : 1;
+    for (; walk->pass < passes; walk->pass++) {
+        run->clears_activation = walk->pass + 1 == passes;
+        walk->plan->index = dmg_graph_store_index(engine->store, walk->against != (walk->pass == 1));
+        dmg_status status = walk->is_paused ? dmg_engine_resume_phase(engine, walk->plan, walk->workers)
+                                            : dmg_engine_phase(engine, walk->plan, walk->workers);
+        walk->is_paused = status == DMG_OK && dmg_chunks_are_left(&engine->chunks);
+        if (status != DMG_OK || walk->is_paused) {
+            return status;
+        }
     }
-    return status;
+    *is_done = true;
+    return DMG_OK;
+}
+
+static bool should_pause(const void *context)
+{
+    return dmg_redistribution_is_filling_up(((const dmg_monotone_run *)context)->redistribution);
+}
+
+static dmg_status finish_worker(void *context, uint32_t worker)
+{
+    return dmg_redistribution_finish_worker(((const dmg_monotone_run *)context)->redistribution, worker);
+}
+
+static bool apply_references(void *context, uint32_t worker, const dmg_vertex_edges *items, const uint64_t *values,
+                             uint32_t count)
+{
+    dmg_monotone_run *run = ((const struct walk *)context)->run;
+    return run->program->appliers.references(run, worker, items, values, count);
+}
+
+static bool apply_values(void *context, uint32_t worker, const uint8_t *items, uint32_t count)
+{
+    dmg_monotone_run *run = ((const struct walk *)context)->run;
+    return run->program->appliers.values(run, worker, items, count);
+}
+
+/* Walk in a dense iteration. Where something is passed on, it ends when what all ranks have sent is in their owners'
+ * caches or in the pool; else the ranks still have to meet. */
+static dmg_status walk_dense(dmg_monotone_run *run, dmg_retrieval_plan *plan, bool against)
+{
+    static const dmg_appliers appliers = {.references = apply_references, .values = apply_values};
+    struct walk walk = walk_of(run, plan, against, run->engine->options.threads);
+    if (run->redistribution) {
+        plan->pause = should_pause;
+        plan->finish = finish_worker;
+        return dmg_redistribution_run(run->redistribution, walk_on, &appliers, &walk);
+    }
+    bool is_done;
+    return walk_on(&walk, &is_done);
 }
 
 static dmg_status make_cache(dmg_monotone_run *run)
@@ -224,20 +285,14 @@ static dmg_status make_cache(dmg_monotone_run *run)
 }
 
 /* A long segment goes to its owner with the source's value as it is now. */
-static bool refer_segment(void *context, uint32_t worker, uint32_t vertex, uint32_t rank, dmg_address first_edge,
-                          uint32_t count)
+static bool refer_segment(void *context, const dmg_chunk *chunk, const dmg_foreign_segment *segment)
 {
     const dmg_monotone_run *run = context;
-    uint64_t slot = vertex - run->first;
+    uint64_t slot = segment->vertex - run->first;
     uint64_t value = dmg_combine_bytes(run->program->combine) == 4
                          ? __atomic_load_n((const uint32_t *)run->cache + slot, __ATOMIC_RELAXED)
                          : __atomic_load_n((const uint64_t *)run->cache + slot, __ATOMIC_RELAXED);
-    return dmg_references_offer(run->references, worker, vertex, value, rank, first_edge, count);
-}
-
-static dmg_status finish_references(void *context, uint32_t worker)
-{
-    return dmg_references_finish(((const dmg_monotone_run *)context)->references, worker);
+    return dmg_redistribution_offer(run->redistribution, chunk->worker, segment, value);
 }
 
 static dmg_status push_dense(dmg_monotone_run *run)
@@ -251,14 +306,8 @@ static dmg_status push_dense(dmg_monotone_run *run)
     dmg_retrieval_plan plan = plan_own(run, run->program->push);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
     plan.select = dmg_monotone_select_active;
-    if (!run->references) {
-        return walk(run, &plan, false, run->engine->options.threads);
-    }
-    plan.refer = refer_segment;
-    plan.finish = finish_references;
-    dmg_references_clear(run->references);
-    dmg_status status = walk(run, &plan, false, run->engine->options.threads);
-    return status == DMG_OK ? dmg_references_publish(run->references) : status;
+    plan.refer = run->redistribution ? refer_segment : NULL;
+    return walk_dense(run, &plan, false);
 }
 
 static dmg_status pull_dense(dmg_monotone_run *run)
@@ -289,7 +338,7 @@ static dmg_status pull_dense(dmg_monotone_run *run)
                                .local_segments_only = true,
                                .context = run};
     add_stream(&plan, &run->values, 1, DMG_STREAM_READ);
-    return walk(run, &plan, true, engine->options.threads);
+    return walk_dense(run, &plan, true);
 }
 
 /* Clear this rank's words of the frontier. */
@@ -300,25 +349,16 @@ static dmg_status clear_frontier(dmg_monotone_run *run)
     return dmg_engine_phase(run->engine, &plan, run->engine->options.threads);
 }
 
-/* All that was pushed: long segments from this group's members, and what other groups found of this rank's vertices. */
+/* All that was pushed: what other groups found of this rank's vertices is brought into its cache. What other ranks sent
+ * has arrived before the pool's attributes are read and overwritten. */
 static dmg_status gather_pushed(dmg_monotone_run *run)
 {
-    dmg_engine *engine = run->engine;
     dmg_status status = DMG_OK;
-    if (run->exchange && !run->references) {
+    if (run->exchange) {
         status = dmg_group_exchange_deposit(run->exchange, run->cache);
     }
-    /* What other ranks sent must have arrived before it is walked, and before the pool's attributes are read and
-     * overwritten. */
-    if (status == DMG_OK) {
-        status = dmg_engine_barrier(engine, NULL);
-    }
-    if (status == DMG_OK && run->references) {
-        status = dmg_references_walk(run->references, run->program->push_references, run);
-        if (status == DMG_OK && run->exchange) {
-            status = dmg_group_exchange_deposit(run->exchange, run->cache);
-            status = status == DMG_OK ? dmg_engine_barrier(engine, NULL) : status;
-        }
+    if (status == DMG_OK && (run->exchange || !run->redistribution)) {
+        status = dmg_engine_barrier(run->engine, NULL); /* redistribution ends with one */
     }
     return status == DMG_OK && run->exchange ? dmg_group_exchange_fold(run->exchange, run->cache) : status;
 }
@@ -327,7 +367,7 @@ static dmg_status gather_pushed(dmg_monotone_run *run)
  * nothing to combine; but they share the frontier, which nobody may clear before all have pulled from it. */
 static dmg_status gather_pulled(dmg_monotone_run *run)
 {
-    dmg_status status = dmg_engine_barrier(run->engine, NULL);
+    dmg_status status = run->redistribution ? DMG_OK : dmg_engine_barrier(run->engine, NULL);
     return status == DMG_OK && run->engine->groups.group_count > 1 ? clear_frontier(run) : status;
 }
 
@@ -365,7 +405,9 @@ static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *si
     plan.select = dmg_monotone_select_active;
     uint64_t activated = count_activated(engine);
     uint32_t workers = size->vertices < ONE_WORKER_VERTICES ? 1 : engine->options.threads;
-    dmg_status status = walk(run, &plan, false, workers);
+    struct walk walk = walk_of(run, &plan, false, workers);
+    bool is_done;
+    dmg_status status = walk_on(&walk, &is_done);
     if (status == DMG_OK) {
         status = reduce_frontier(run, count_activated(engine) - activated, 0, size);
     }
@@ -438,7 +480,8 @@ static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
     if (status != DMG_OK) {
         return status;
     }
-    status = dmg_references_create(engine, &run->references);
+    status = dmg_redistribution_create(engine, run->program->combine, true,
+                                       engine->update_method == DMG_UPDATE_BY_OWNER, &run->redistribution);
     if (status != DMG_OK) {
         return status;
     }
@@ -458,7 +501,6 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     row.direction = row.density == DMG_DENSITY_DENSE ? choose_direction(run, size, *walked) : DMG_DIRECTION_PUSH;
     *walked += size->arcs;
     aim(run, row.density, size->arcs);
-    uint64_t references = run->references ? dmg_references_sent(run->references) : 0;
     dmg_status status =
         row.density == DMG_DENSITY_DENSE ? iterate_dense(run, row.direction, size) : iterate_sparse(run, size);
     if (status != DMG_OK) {
@@ -469,7 +511,6 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     dmg_worker counts = dmg_engine_counts(engine);
     row.arcs = counts.arcs;
     row.updates_local = counts.updates_local;
-    row.references = run->references ? dmg_references_sent(run->references) - references : 0;
     return dmg_engine_end_iteration(engine, &clock, row);
 }
 
@@ -488,7 +529,7 @@ dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *
     while (status == DMG_OK && size.vertices > 0) {
         status = iterate(&run, &size, &walked);
     }
-    dmg_references_destroy(run.references);
+    dmg_redistribution_destroy(run.redistribution);
     dmg_group_exchange_destroy(run.exchange);
     uint64_t vertices = run.last - run.first;
     dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, vertices * dmg_combine_bytes(program->combine));

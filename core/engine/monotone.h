@@ -9,7 +9,7 @@
  *     dense, push   each compute node caches the attributes of its partition; active vertices of the
  *                   partition propagate along their edges; an update inside the partition is local; a
  *                   long segment that leaves it is passed to its owner by reference (RefRD), a short one
- *                   by value (ValRD) or by direct remote updates
+ *                   by value (ValRD), to the memory node or the owner, or by direct remote updates
  *     dense, pull   each compute node caches the same, and its partition's part of the frontier; for every
  *                   vertex of the graph that can still fall it looks at the edges whose sources it caches
  *     sparse        no cache: updates of the pool alone (DMG, section 4.3.2)
@@ -24,7 +24,7 @@
 #define DMG_CORE_ENGINE_MONOTONE_H
 
 #include "core/engine/group_exchange.h"
-#include "core/engine/references.h"
+#include "core/engine/redistribution.h"
 
 typedef struct dmg_monotone_run dmg_monotone_run;
 
@@ -42,13 +42,13 @@ typedef struct dmg_monotone_program {
     dmg_combine combine;
     bool walks_both_ways; /**< edges are followed in both directions, whatever the graph's */
     bool can_pull;
-    bool pulls_from_active;               /**< in pull mode just active sources count (BFS), else all (components) */
-    bool stops_at_first;                  /**< in pull mode the first source that counts is the best */
-    dmg_phase_apply start;                /**< streams: values (write), activation (write), degrees */
-    dmg_phase_apply fill_cache;           /**< streams: values */
-    dmg_phase_apply push;                 /**< streams: activation; from the cache */
-    dmg_apply_references push_references; /**< segments that other ranks have passed on */
-    dmg_phase_apply push_sparse;          /**< streams: activation; selected values: values */
+    bool pulls_from_active;      /**< in pull mode just active sources count (BFS), else all (components) */
+    bool stops_at_first;         /**< in pull mode the first source that counts is the best */
+    dmg_phase_apply start;       /**< streams: values (write), activation (write), degrees */
+    dmg_phase_apply fill_cache;  /**< streams: values */
+    dmg_phase_apply push;        /**< streams: activation; from the cache */
+    dmg_appliers appliers;       /**< what other ranks have passed on */
+    dmg_phase_apply push_sparse; /**< streams: activation; selected values: values */
     uint32_t (*pull_select)(void *context, dmg_chunk *chunk, uint32_t *selected);
     dmg_phase_apply pull;  /**< streams: values */
     dmg_phase_apply merge; /**< streams: values, next activation (both written), degrees */
@@ -61,12 +61,12 @@ struct dmg_monotone_run {
     uint64_t first;         /**< the vertices whose attributes this rank caches */
     uint64_t last;
     dmg_range_array values;
-    dmg_range_array activation[2]; /**< words of 64 vertices: of this iteration, and of the next */
-    uint32_t iteration;            /**< from 0 */
-    uint32_t current;              /**< which of the two is this iteration's */
-    dmg_references *references;    /**< NULL: nothing is passed on by reference */
-    void *cache;                   /**< the attributes of [first, last) */
-    uint64_t *frontier;            /**< pull: the activation words of [first, last) */
+    dmg_range_array activation[2];      /**< words of 64 vertices: of this iteration, and of the next */
+    uint32_t iteration;                 /**< from 0 */
+    uint32_t current;                   /**< which of the two is this iteration's */
+    dmg_redistribution *redistribution; /**< NULL: nothing is passed on through pool memory */
+    void *cache;                        /**< the attributes of [first, last) */
+    uint64_t *frontier;                 /**< pull: the activation words of [first, last) */
     dmg_cache_state cache_state;
     dmg_group_exchange *exchange; /**< NULL: one group, or no dense push yet */
     bool clears_activation;       /**< in this pass */

@@ -404,7 +404,7 @@ static dmg_status advance(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
             task->has_chunk = false;
             if (take_segment(retrieval, *more, task)) {
                 begin_segment(retrieval, task);
-            } else if (*more && take_chunk(retrieval, chunks, task)) {
+            } else if (*more && !(plan->pause && plan->pause(plan->context)) && take_chunk(retrieval, chunks, task)) {
                 post_streams(retrieval, plan, task);
                 task->stage = DMG_STAGE_STREAMS;
             } else {

@@ -70,6 +70,15 @@ typedef struct dmg_chunk {
     const void *selected_values;    /**< by vertex - first; only those of selected vertices are there */
 } dmg_chunk;
 
+/** A segment of an out-of-place list whose edges go to another rank's partitions. */
+typedef struct dmg_foreign_segment {
+    dmg_address first_edge;
+    uint32_t count; /**< edges, at least one */
+    uint32_t rank;
+    uint32_t vertex;
+    uint32_t degree; /**< of the whole list */
+} dmg_foreign_segment;
+
 typedef struct dmg_retrieval_plan {
     uint64_t first; /**< the vertices of the phase; a multiple of 64 */
     uint64_t last;
@@ -86,15 +95,16 @@ typedef struct dmg_retrieval_plan {
      * section 4.3.1), `rank` being that among the setup's `ranks`; NULL: none is offered. When it returns true the
      * phase has passed the segment on, and its edges are not fetched.
      */
-    bool (*refer)(void *context, uint32_t worker, uint32_t vertex, uint32_t rank, dmg_address first_edge,
-                  uint32_t count);
+    bool (*refer)(void *context, const dmg_chunk *chunk, const dmg_foreign_segment *segment);
     /**
      * Fill `selected` with the vertices (less chunk->first, ascending) whose edges are wanted; returns their number.
      * NULL: all.
      */
     uint32_t (*select)(void *context, dmg_chunk *chunk, uint32_t *selected);
     void (*apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
-    /** When a worker has no more chunks; NULL: nothing is to be done. */
+    /** True when workers should take no more chunks for now (the rest can be run later); NULL: never. */
+    bool (*pause)(const void *context);
+    /** When a worker takes no more chunks; NULL: nothing is to be done. */
     dmg_status (*finish)(void *context, uint32_t worker);
     void *context;
 } dmg_retrieval_plan;
@@ -152,7 +162,8 @@ static inline uint32_t dmg_first_partition_of(uint32_t partitions, uint32_t rank
     return (uint32_t)((uint64_t)partitions * rank / ranks);
 }
 
-/** Take and carry out chunks until none is left or something fails. `chunks` was reset to the plan's range. */
+/** Take and carry out chunks until none is left, the plan pauses or something fails. `chunks` was reset to the plan's
+ * range. */
 dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_chunks *chunks);
 
 #endif

@@ -42,11 +42,11 @@ static void add_span(const dmg_retrieval *retrieval, dmg_task *task, uint32_t ve
 }
 
 /* Offer a segment to the phase. What it sends counts as an update. */
-static bool refer(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, uint32_t vertex, uint32_t rank,
-                  dmg_address first_edge, uint32_t count)
+static bool refer(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, const dmg_chunk *chunk,
+                  const dmg_foreign_segment *segment)
 {
     dmg_purpose before = dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_UPDATES);
-    bool is_taken = plan->refer(plan->context, retrieval->worker, vertex, rank, first_edge, count);
+    bool is_taken = plan->refer(plan->context, chunk, segment);
     dmg_channel_set_purpose(retrieval->channel, before);
     return is_taken;
 }
@@ -65,12 +65,15 @@ static bool refer_segments(dmg_retrieval *retrieval, const dmg_retrieval_plan *p
         if (!segments_of_rank(retrieval, entry, front, rank, &before, &edges)) {
             return false;
         }
-        dmg_address address = first_edge + before * shape->edge_bytes;
-        uint32_t count = (uint32_t)edges;
+        const dmg_foreign_segment segment = {.first_edge = first_edge + before * shape->edge_bytes,
+                                             .count = (uint32_t)edges,
+                                             .rank = rank,
+                                             .vertex = (uint32_t)task->chunk.first + vertex,
+                                             .degree = dmg_index_entry_degree(entry)};
         if (rank == retrieval->setup.rank) {
-            add_span(retrieval, task, vertex, address, count, 0, count);
-        } else if (count > 0 && !refer(retrieval, plan, (uint32_t)task->chunk.first + vertex, rank, address, count)) {
-            add_span(retrieval, task, vertex, address, count, count, 0);
+            add_span(retrieval, task, vertex, segment.first_edge, segment.count, 0, segment.count);
+        } else if (segment.count > 0 && !refer(retrieval, plan, &task->chunk, &segment)) {
+            add_span(retrieval, task, vertex, segment.first_edge, segment.count, segment.count, 0);
         }
     }
     return true;

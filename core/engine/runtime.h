@@ -47,8 +47,10 @@ struct dmg_engine {
     uint32_t last_partition;
     uint64_t first_vertex; /**< of these */
     uint64_t last_vertex;
-    dmg_update_method update_method; /**< of dense iterations: not AUTO */
-    uint32_t arrays_shared;          /**< names the next one */
+    dmg_update_method update_method;           /**< of dense iterations: not AUTO */
+    struct dmg_redistribution *redistribution; /**< of the run; NULL: none */
+    dmg_traffic traffic_before;                /**< what earlier ones have counted */
+    uint32_t arrays_shared;                    /**< names the next one */
     dmg_iteration *iterations;
     uint32_t iteration_count;
     uint32_t iterations_kept;
@@ -73,6 +75,8 @@ void dmg_worker_end(dmg_worker *worker, const dmg_worker_clock *clock);
 /** Run a phase on so many workers: all chunks of the plan's range, then the queued remote updates. Counts into the
  * workers. */
 dmg_status dmg_engine_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers);
+/** Go on with a phase that its plan has paused: dmg_chunks_are_left(&engine->chunks). */
+dmg_status dmg_engine_resume_phase(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers);
 
 /** Meet all ranks. Fails with DMG_ERR_PEER too when a memory node died, although nothing was sent to it. */
 dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction);
@@ -99,6 +103,7 @@ typedef struct dmg_iteration_clock {
     uint64_t barrier_ns;
     uint64_t barriers;
     uint64_t remote_updates;
+    dmg_traffic traffic;
     dmg_counters counters;
 } dmg_iteration_clock;
 

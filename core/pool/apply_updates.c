@@ -4,36 +4,13 @@
 #include "core/base/error.h"
 #include "core/pool/combine.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #define CACHE_LINE_BYTES 64
 
-/* True when the attribute fell or grew, which a repeated update does not do. */
-static bool update_word(_Atomic uint64_t *word, dmg_combine combine, bool half, uint64_t value)
-{
-    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
-    for (;;) {
-        uint64_t desired = dmg_combine_word(combine, seen, half, value);
-        if (desired == seen) {
-            return false;
-        }
-        if (atomic_compare_exchange_weak_explicit(word, &seen, desired, memory_order_relaxed, memory_order_relaxed)) {
-            return true;
-        }
-    }
-}
-
 static _Atomic uint64_t *word_at(void *segment, uint64_t offset)
 {
     return (_Atomic uint64_t *)(void *)((char *)segment + offset);
-}
-
-static bool set_bit(_Atomic uint64_t *word, uint32_t index)
-{
-    uint64_t bit = UINT64_C(1) << (index % 64);
-    return (atomic_load_explicit(word, memory_order_relaxed) & bit) == 0 &&
-           (atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit) == 0;
 }
 
 static dmg_status check(const dmg_pool_update_request *request, size_t request_bytes)
@@ -103,6 +80,7 @@ dmg_status dmg_apply_updates(dmg_server *server, void *segment, uint64_t segment
     const dmg_combine combine = (dmg_combine)request->combine;
     const uint32_t attribute_bytes = dmg_combine_bytes(combine);
     const uint8_t *update = (const uint8_t *)(request + 1);
+    uint64_t swaps = 0;
     for (uint32_t i = 0; i < request->count; i++, update += 4 + attribute_bytes) {
         uint32_t index;
         uint64_t value = 0;
@@ -114,12 +92,12 @@ dmg_status dmg_apply_updates(dmg_server *server, void *segment, uint64_t segment
             return dmg_error(DMG_ERR_PROTOCOL, "update %u of a message leads out of the segment", i);
         }
         bool half = attribute_bytes == 4 && index % 2 != 0;
-        if (!update_word(word_at(segment, attribute), combine, half, value)) {
+        if (!dmg_combine_atomically(combine, word_at(segment, attribute), half, value, &swaps)) {
             continue;
         }
         reply->applied++;
         dmg_server_release(server, attribute, 8);
-        if (request->activation != 0 && set_bit(word_at(segment, activation), index)) {
+        if (request->activation != 0 && dmg_set_bit_atomically(word_at(segment, activation), index)) {
             reply->activated++;
             dmg_server_release(server, activation, 8);
         }

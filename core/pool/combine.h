@@ -8,6 +8,7 @@
 #ifndef DMG_CORE_POOL_COMBINE_H
 #define DMG_CORE_POOL_COMBINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -52,6 +53,36 @@ static inline uint64_t dmg_combine_word(dmg_combine combine, uint64_t word, bool
         return dmg_double_to_bits(dmg_bits_to_double(word) + dmg_bits_to_double(update));
     }
     return word;
+}
+
+/**
+ * Update an attribute in a word that others update at the same time by CPU atomics. True when the attribute fell or
+ * grew, which a repeated update does not do. `*swaps` counts the compare-and-swaps: with one that succeeds, one less
+ * were lost.
+ */
+static inline bool dmg_combine_atomically(dmg_combine combine, _Atomic uint64_t *word, bool half, uint64_t update,
+                                          uint64_t *swaps)
+{
+    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+    for (;;) {
+        uint64_t desired = dmg_combine_word(combine, seen, half, update);
+        if (desired == seen) {
+            return false;
+        }
+        ++*swaps;
+        if (atomic_compare_exchange_weak_explicit(word, &seen, desired, memory_order_relaxed, memory_order_relaxed)) {
+            return true;
+        }
+    }
+}
+
+/** Set a bit of such a word. True when it was clear. Most are set already: a store would take the line from its
+ * readers, so look first. */
+static inline bool dmg_set_bit_atomically(_Atomic uint64_t *word, uint32_t index)
+{
+    uint64_t bit = UINT64_C(1) << (index % 64);
+    return (atomic_load_explicit(word, memory_order_relaxed) & bit) == 0 &&
+           (atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit) == 0;
 }
 
 #endif

@@ -3,34 +3,63 @@
 #include "core/base/error.h"
 
 dmg_status dmg_update_coordinator_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
-                                         dmg_update_coordinator *coordinator)
+                                         uint32_t value_buffer_bytes, dmg_update_coordinator *coordinator)
 {
     dmg_status status = dmg_direct_remote_create(client, channel, budget, &coordinator->direct);
-    if (status == DMG_OK && dmg_value_redistribution_is_possible(client)) {
-        status = dmg_value_redistribution_create(channel, budget, &coordinator->by_value);
+    if (status == DMG_OK && dmg_value_redistribution_is_possible(dmg_client_capabilities(client))) {
+        status = dmg_value_redistribution_create(channel, budget, value_buffer_bytes, &coordinator->by_value);
     }
     return status;
 }
 
 void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator)
 {
+    dmg_owner_redistribution_destroy(coordinator->by_owner);
     dmg_value_redistribution_destroy(coordinator->by_value);
     dmg_direct_remote_destroy(coordinator->direct);
     *coordinator = (dmg_update_coordinator){0};
 }
 
-dmg_status dmg_update_method_choose(const dmg_client *client, dmg_update_method wanted, dmg_update_method *method)
+dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_board *board,
+                                              const dmg_owners *owners, dmg_channel *channel, uint32_t worker,
+                                              dmg_budget *budget)
 {
-    bool in_place = dmg_client_capabilities(client)->atomics == DMG_ATOMICS_CALLER_CPU &&
-                    (dmg_client_capabilities(client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    bool by_value = dmg_value_redistribution_is_possible(client);
+    return dmg_owner_redistribution_create(board, owners, coordinator->direct, channel, worker, budget,
+                                           &coordinator->by_owner);
+}
+
+void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator)
+{
+    dmg_owner_redistribution_destroy(coordinator->by_owner);
+    coordinator->by_owner = NULL;
+}
+
+dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_update_method wanted,
+                                    dmg_update_method *method)
+{
+    bool by_value = dmg_value_redistribution_is_possible(capabilities);
+    bool in_place =
+        capabilities->atomics == DMG_ATOMICS_CALLER_CPU && (capabilities->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     if (wanted == DMG_UPDATE_BY_VALUE && !by_value) {
         return dmg_error(DMG_ERR_UNSUPPORTED,
                          "the memory nodes of this pool cannot apply updates that are passed by value: "
                          "they do not compute, or their network card executes atomics");
     }
-    *method = wanted != DMG_UPDATE_AUTO ? wanted : by_value && !in_place ? DMG_UPDATE_BY_VALUE : DMG_UPDATE_DIRECT;
+    if (wanted != DMG_UPDATE_AUTO) {
+        *method = wanted;
+    } else {
+        *method = in_place || !by_value ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE;
+    }
     return DMG_OK;
+}
+
+const char *dmg_update_method_name(dmg_update_method method)
+{
+    static const char *const names[] = {[DMG_UPDATE_AUTO] = "auto",
+                                        [DMG_UPDATE_DIRECT] = "direct",
+                                        [DMG_UPDATE_BY_VALUE] = "value",
+                                        [DMG_UPDATE_BY_OWNER] = "owner"};
+    return names[method];
 }
 
 void dmg_update_coordinator_aim(dmg_update_coordinator *coordinator, dmg_update_method method,
@@ -40,14 +69,20 @@ void dmg_update_coordinator_aim(dmg_update_coordinator *coordinator, dmg_update_
     if (method == DMG_UPDATE_BY_VALUE) {
         dmg_value_redistribution_aim(coordinator->by_value, target);
     } else {
-        dmg_direct_remote_aim(coordinator->direct, target);
+        dmg_direct_remote_aim(coordinator->direct, target); /* updates by owner overflow into direct ones */
     }
 }
 
 dmg_status dmg_update_coordinator_flush(dmg_update_coordinator *coordinator)
 {
-    return coordinator->method == DMG_UPDATE_BY_VALUE ? dmg_value_redistribution_flush(coordinator->by_value)
-                                                      : dmg_direct_remote_flush(coordinator->direct);
+    if (coordinator->method == DMG_UPDATE_BY_VALUE) {
+        return dmg_value_redistribution_flush(coordinator->by_value);
+    }
+    dmg_status status = DMG_OK;
+    if (coordinator->method == DMG_UPDATE_BY_OWNER) {
+        status = dmg_owner_redistribution_flush(coordinator->by_owner);
+    }
+    return status == DMG_OK ? dmg_direct_remote_flush(coordinator->direct) : status;
 }
 
 dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *coordinator)
@@ -59,5 +94,19 @@ dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *c
         sum.applied += more->applied;
         sum.activated += more->activated;
     }
+    if (coordinator->by_owner) {
+        sum.updates += dmg_owner_redistribution_updates(coordinator->by_owner);
+    }
     return sum;
+}
+
+void dmg_update_coordinator_add_traffic(const dmg_update_coordinator *coordinator, dmg_traffic *traffic)
+{
+    uint64_t updates = dmg_direct_remote_count(coordinator->direct)->updates;
+    traffic->sent[DMG_WAY_DIRECT].items += updates;
+    traffic->taken[DMG_WAY_DIRECT].items += updates; /* by who sends them, when they are flushed */
+    if (coordinator->by_value) {
+        dmg_passed_add(&traffic->sent[DMG_WAY_NODE], dmg_value_redistribution_sent(coordinator->by_value));
+        dmg_passed_add(&traffic->taken[DMG_WAY_NODE], dmg_value_redistribution_taken(coordinator->by_value));
+    }
 }

@@ -6,33 +6,48 @@
 #define DMG_CORE_UPDATE_COORDINATOR_H
 
 #include "core/update/direct_remote.h"
+#include "core/update/owner_redistribution.h"
 #include "core/update/value_redistribution.h"
 
 typedef enum dmg_update_method {
     DMG_UPDATE_AUTO,
-    DMG_UPDATE_DIRECT,  /**< direct remote updates */
-    DMG_UPDATE_BY_VALUE /**< ValRD: the memory node applies them */
+    DMG_UPDATE_DIRECT,   /**< direct remote updates */
+    DMG_UPDATE_BY_VALUE, /**< ValRD: the memory node applies them */
+    DMG_UPDATE_BY_OWNER  /**< ValRD: the compute node that caches the partition pulls and applies them */
 } dmg_update_method;
 
 typedef struct dmg_update_coordinator {
     dmg_update_method method; /**< of the current phase: not AUTO */
     dmg_direct_remote *direct;
     dmg_value_redistribution *by_value; /**< NULL where it is not possible */
+    dmg_owner_redistribution *by_owner; /**< NULL unless the run has a board for it */
 } dmg_update_coordinator;
 
-/** `coordinator` is zeroed or destroyed before. */
+/** `coordinator` is zeroed or destroyed before. `value_buffer_bytes` is the size of a batch by value. */
 dmg_status dmg_update_coordinator_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
-                                         dmg_update_coordinator *coordinator);
+                                         uint32_t value_buffer_bytes, dmg_update_coordinator *coordinator);
 /** A zeroed one is allowed. */
 void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator);
 
+/** Make DMG_UPDATE_BY_OWNER possible, through a board of the run. */
+dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_board *board,
+                                              const dmg_owners *owners, dmg_channel *channel, uint32_t worker,
+                                              dmg_budget *budget);
+/** Before the board goes. Nothing happens when there is none. */
+void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator);
+
 /**
- * What AUTO means on this pool, and a check of what was asked for: DMG_ERR_UNSUPPORTED when the pool cannot do it.
+ * What AUTO means on a pool of these capabilities, and a check of what was asked for: DMG_ERR_UNSUPPORTED when the pool
+ * cannot do it. Of dense iterations; a sparse one has no owners that cache anything.
  *
- * By value where the memory nodes compute and an update would otherwise take operations; direct where loads and stores
- * reach the pool, or nothing else is possible.
+ * By value where the memory nodes compute. By the owners where they do not, and where the pool is mapped: a batch costs
+ * two sequential copies there, and a direct update an atomic on a line that others have. Dense push iterations over
+ * mapped memory took 1.2 times as long directly, and over the model of a CXL expander twice as long.
  */
-dmg_status dmg_update_method_choose(const dmg_client *client, dmg_update_method wanted, dmg_update_method *method);
+dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_update_method wanted,
+                                    dmg_update_method *method);
+/** "auto", "direct", "value", "owner". */
+const char *dmg_update_method_name(dmg_update_method method);
 
 /** Direct the updates of a phase; all of the last phase's are flushed. */
 void dmg_update_coordinator_aim(dmg_update_coordinator *coordinator, dmg_update_method method,
@@ -44,15 +59,20 @@ static inline void dmg_update_coordinator_update(dmg_update_coordinator *coordin
 {
     if (coordinator->method == DMG_UPDATE_BY_VALUE) {
         dmg_value_redistribution_update(coordinator->by_value, vertex, update);
+    } else if (coordinator->method == DMG_UPDATE_BY_OWNER) {
+        dmg_owner_redistribution_update(coordinator->by_owner, vertex, update);
     } else {
         dmg_direct_remote_update(coordinator->direct, vertex, update);
     }
 }
 
-/** Wait until every update is in the pool. Returns the first error since the last flush. */
+/** Wait until every update is in the pool, as an attribute or for its owner. Returns the first error since the last
+ * flush. */
 dmg_status dmg_update_coordinator_flush(dmg_update_coordinator *coordinator);
 
 /** All ways added up. */
 dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *coordinator);
+/** Add what went directly and to memory nodes; boards count themselves. */
+void dmg_update_coordinator_add_traffic(const dmg_update_coordinator *coordinator, dmg_traffic *traffic);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "core/base/error.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Enough to keep a link busy for several round trips, and small enough to stay in the first-level caches. */
@@ -81,12 +80,7 @@ static void activate_in_place(dmg_direct_remote *queue, uint32_t vertex)
 {
     dmg_address address = dmg_range_array_address(queue->target.activation, vertex / 64);
     _Atomic uint64_t *word = dmg_client_pointer(queue->client, address, sizeof *word);
-    uint64_t bit = UINT64_C(1) << (vertex % 64);
-    /* Most vertices that are updated were updated before: look first, a store would take the line from its readers. */
-    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0 &&
-        (atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit) == 0) {
-        queue->counters.activated++;
-    }
+    queue->counters.activated += dmg_set_bit_atomically(word, vertex);
 }
 
 static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t update)
@@ -94,18 +88,15 @@ static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t 
     dmg_address address = dmg_range_array_address(queue->target.attributes, vertex);
     bool half = queue->attributes_are_halves && (address & 4) != 0;
     _Atomic uint64_t *word = dmg_client_pointer(queue->client, address & ~UINT64_C(7), sizeof *word);
-    uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
-    for (;;) {
-        uint64_t desired = dmg_combine_word(queue->target.combine, seen, half, update);
-        if (desired == seen) {
-            return;
-        }
+    uint64_t swaps = 0;
+    bool is_changed = dmg_combine_atomically(queue->target.combine, word, half, update, &swaps);
+    for (uint64_t i = 0; i < swaps; i++) {
         dmg_channel_touch_atomic(queue->channel, address & ~UINT64_C(7));
-        if (atomic_compare_exchange_weak_explicit(word, &seen, desired, memory_order_relaxed, memory_order_relaxed)) {
-            break;
-        }
-        queue->counters.lost_swaps++;
-        dmg_channel_count_lost_swaps(queue->channel, 1);
+    }
+    queue->counters.lost_swaps += swaps - is_changed;
+    dmg_channel_count_lost_swaps(queue->channel, swaps - is_changed);
+    if (!is_changed) {
+        return;
     }
     queue->counters.applied++;
     if (queue->target.activation) {

@@ -22,4 +22,40 @@ typedef struct dmg_update_counters {
     uint64_t activated;  /**< bits that were clear before */
 } dmg_update_counters;
 
+/** The ways out of a partition (DMG, section 4.3). */
+typedef enum dmg_way {
+    DMG_WAY_DIRECT,    /**< direct remote updates */
+    DMG_WAY_NODE,      /**< ValRD, applied by the memory node */
+    DMG_WAY_OWNER,     /**< ValRD, pulled by the compute node that caches the partition */
+    DMG_WAY_REFERENCE, /**< RefRD: an item is an edge segment */
+    DMG_WAYS
+} dmg_way;
+
+/** Batches of items on one of the ways. */
+typedef struct dmg_passed {
+    uint64_t items;
+    uint64_t buffers; /**< or messages; direct updates have none */
+    uint64_t bytes;   /**< of the items, as they travel */
+} dmg_passed;
+
+/** What went out of a partition and came in from others. Over all ranks, as much is taken as was sent. */
+typedef struct dmg_traffic {
+    dmg_passed sent[DMG_WAYS];
+    dmg_passed taken[DMG_WAYS]; /**< and applied: DMG_WAY_NODE by memory nodes, as their answers say */
+} dmg_traffic;
+
+/** "direct", "node", "owner", "reference". */
+const char *dmg_way_name(dmg_way way);
+
+static inline void dmg_passed_add(dmg_passed *sum, const dmg_passed *more)
+{
+    sum->items += more->items;
+    sum->buffers += more->buffers;
+    sum->bytes += more->bytes;
+}
+
+void dmg_traffic_add(dmg_traffic *sum, const dmg_traffic *more);
+/** `more` was counted before `sum` by the same counters. */
+void dmg_traffic_subtract(dmg_traffic *sum, const dmg_traffic *more);
+
 #endif

@@ -18,6 +18,7 @@ struct call {
     dmg_call call;
     dmg_completion completion;
     dmg_pool_update_reply reply;
+    uint32_t updates;
     bool is_sent; /* and its answer was not looked at yet */
 };
 
@@ -34,8 +35,11 @@ struct dmg_value_redistribution {
     dmg_budget *budget;
     dmg_update_target target;
     dmg_update_counters counters;
+    dmg_passed sent;
+    dmg_passed taken;
     dmg_status status;
     char sentence[512];
+    uint32_t message_bytes; /* of updates, at most */
     uint32_t update_bytes;
     uint32_t node_count;
     struct node_queue nodes[];
@@ -46,7 +50,13 @@ static uint64_t queue_bytes(uint32_t node_count)
     return sizeof(dmg_value_redistribution) + node_count * sizeof(struct node_queue);
 }
 
-dmg_status dmg_value_redistribution_create(dmg_channel *channel, dmg_budget *budget, dmg_value_redistribution **queue)
+uint32_t dmg_value_message_bytes(uint32_t buffer_bytes)
+{
+    return buffer_bytes < UPDATES_BYTES ? buffer_bytes : (uint32_t)UPDATES_BYTES;
+}
+
+dmg_status dmg_value_redistribution_create(dmg_channel *channel, dmg_budget *budget, uint32_t buffer_bytes,
+                                           dmg_value_redistribution **queue)
 {
     uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
     node_count = node_count < DMG_RANGE_ARRAY_NODES_MAX ? node_count : DMG_RANGE_ARRAY_NODES_MAX;
@@ -56,6 +66,7 @@ dmg_status dmg_value_redistribution_create(dmg_channel *channel, dmg_budget *bud
     if (status == DMG_OK) {
         (*queue)->channel = channel;
         (*queue)->budget = budget;
+        (*queue)->message_bytes = dmg_value_message_bytes(buffer_bytes);
         (*queue)->node_count = node_count;
     }
     return status;
@@ -68,9 +79,8 @@ void dmg_value_redistribution_destroy(dmg_value_redistribution *queue)
     }
 }
 
-bool dmg_value_redistribution_is_possible(const dmg_client *client)
+bool dmg_value_redistribution_is_possible(const dmg_capabilities *capabilities)
 {
-    const dmg_capabilities *capabilities = dmg_client_capabilities(client);
     return (capabilities->flags & DMG_CAPABILITY_MN_COMPUTE) != 0 && capabilities->atomics != DMG_ATOMICS_NIC;
 }
 
@@ -112,6 +122,9 @@ static void take_answer(dmg_value_redistribution *queue, struct call *call)
     if (status == DMG_OK) {
         queue->counters.applied += call->reply.applied;
         queue->counters.activated += call->reply.activated;
+        dmg_passed_add(&queue->taken, &(dmg_passed){.items = call->updates,
+                                                    .buffers = 1,
+                                                    .bytes = (uint64_t)call->updates * queue->update_bytes});
     }
     keep_error(queue, status);
 }
@@ -125,6 +138,8 @@ static void send(dmg_value_redistribution *queue, uint32_t index)
     call->call = (dmg_call){.reply = &call->reply, .reply_capacity = sizeof call->reply};
     call->completion = (dmg_completion){.overlap = CALLS_A_NODE};
     call->is_sent = true;
+    call->updates = node->message.request.count;
+    dmg_passed_add(&queue->sent, &(dmg_passed){.items = call->updates, .buffers = 1, .bytes = node->used_bytes});
     dmg_post_call(queue->channel, (uint16_t)index, DMG_POOL_UPDATE, &node->message,
                   sizeof node->message.request + node->used_bytes, &call->call, &call->completion);
     dmg_channel_ring(queue->channel);
@@ -141,7 +156,7 @@ void dmg_value_redistribution_update(dmg_value_redistribution *queue, uint32_t v
     memcpy(node->message.updates + node->used_bytes, &in_node, sizeof in_node);
     memcpy(node->message.updates + node->used_bytes + 4, &update, queue->update_bytes - 4);
     node->used_bytes += queue->update_bytes;
-    if (node->used_bytes + queue->update_bytes > UPDATES_BYTES) {
+    if (node->used_bytes + queue->update_bytes > queue->message_bytes) {
         send(queue, index);
     }
 }
@@ -166,4 +181,14 @@ dmg_status dmg_value_redistribution_flush(dmg_value_redistribution *queue)
 const dmg_update_counters *dmg_value_redistribution_count(const dmg_value_redistribution *queue)
 {
     return &queue->counters;
+}
+
+const dmg_passed *dmg_value_redistribution_sent(const dmg_value_redistribution *queue)
+{
+    return &queue->sent;
+}
+
+const dmg_passed *dmg_value_redistribution_taken(const dmg_value_redistribution *queue)
+{
+    return &queue->taken;
 }

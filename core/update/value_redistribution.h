@@ -15,13 +15,20 @@
 
 typedef struct dmg_value_redistribution dmg_value_redistribution;
 
-/** The buffers of one worker: two messages a memory node. */
-dmg_status dmg_value_redistribution_create(dmg_channel *channel, dmg_budget *budget, dmg_value_redistribution **queue);
+/**
+ * The buffers of one worker: two messages a memory node, each of so many bytes of updates as a buffer has, or as a
+ * message can carry if that is less (dmg_value_message_bytes).
+ */
+dmg_status dmg_value_redistribution_create(dmg_channel *channel, dmg_budget *budget, uint32_t buffer_bytes,
+                                           dmg_value_redistribution **queue);
 /** NULL is allowed. The queue must have been flushed. */
 void dmg_value_redistribution_destroy(dmg_value_redistribution *queue);
 
 /** True when the pool's memory nodes can apply updates to words that compute nodes update as well. */
-bool dmg_value_redistribution_is_possible(const dmg_client *client);
+bool dmg_value_redistribution_is_possible(const dmg_capabilities *capabilities);
+/** Bytes of updates in a message when buffers of so many bytes were asked for: the transport's messages are shorter
+ * than DMG's buffers of 32 KiB. */
+uint32_t dmg_value_message_bytes(uint32_t buffer_bytes);
 
 /** Direct the following updates; the queue must be empty. `activation` must be NULL or split beside `attributes`. */
 void dmg_value_redistribution_aim(dmg_value_redistribution *queue, const dmg_update_target *target);
@@ -31,5 +38,8 @@ void dmg_value_redistribution_update(dmg_value_redistribution *queue, uint32_t v
 dmg_status dmg_value_redistribution_flush(dmg_value_redistribution *queue);
 
 const dmg_update_counters *dmg_value_redistribution_count(const dmg_value_redistribution *queue);
+/** Messages sent, and those that memory nodes have answered. */
+const dmg_passed *dmg_value_redistribution_sent(const dmg_value_redistribution *queue);
+const dmg_passed *dmg_value_redistribution_taken(const dmg_value_redistribution *queue);
 
 #endif

@@ -99,3 +99,14 @@ bool dmg_chunks_take(dmg_chunks *chunks, uint32_t worker, uint64_t *first, uint3
     }
     return false;
 }
+
+bool dmg_chunks_are_left(const dmg_chunks *chunks)
+{
+    for (uint32_t worker = 0; worker < chunks->workers; worker++) {
+        const dmg_chunk_cursor *cursor = &chunks->cursors[worker];
+        if (atomic_load_explicit(&cursor->next, memory_order_relaxed) < cursor->end) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -56,5 +56,7 @@ void dmg_chunks_reset_dealt(dmg_chunks *chunks, uint64_t first, uint64_t last, c
 
 /** Take a chunk, the worker's own first. False when nothing is left anywhere. Thread-safe. */
 bool dmg_chunks_take(dmg_chunks *chunks, uint32_t worker, uint64_t *first, uint32_t *count);
+/** True when there is something to take. */
+bool dmg_chunks_are_left(const dmg_chunks *chunks);
 
 #endif

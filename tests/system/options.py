@@ -174,7 +174,7 @@ def directions():
 def ways_of_updating():
     wanted = reference.bfs(PLAIN, 1)
     for transport in ("cxl_shm", "ucx", "ucx:data=message"):
-        for updates in ("auto", "direct", "value"):
+        for updates in ("auto", "direct", "value", "owner"):
             answer = answer_of("bfs", option("updates"), updates, "--transport", transport, "--cns", 2, "--mns", 2)
             compare(answer, wanted)
 
@@ -182,6 +182,8 @@ def ways_of_updating():
 def references():
     wanted = reference.bfs(PLAIN, 1)
     for edges in (0, 1, 7):
+        compare(answer_of("bfs", "--reference-edges", edges, option("reference-degree"), 1, option("reference-buffer"), 32,
+                          "--direction", "push", "--density", "dense", "--cns", 3), wanted)
         answer = answer_of("bfs", option("reference-edges"), edges, "--direction", "push", "--density", "dense", "--cns", 2)
         compare(answer, wanted)
 
@@ -195,6 +197,55 @@ def cachings():
         run = dmgraph("run", "bfs", GRAPH, option("caching"), caching, "--density", "dense", "--cns", 3, "--json")
         cached = sum(node["cache"]["peak_bytes_by_purpose"]["attributes"] for node in json.loads(run.out)["nodes"]["compute_nodes"])
         require(cached == 8 * vertices * (3 if caching == "full" else 1), f"{caching}: {cached} bytes for {vertices} vertices")
+
+
+def passed_of(path, algorithm, *options):
+    """What a run reports of updates and segments that left a partition."""
+    report = json.loads(dmgraph("run", algorithm, path, *options, "--direction", "push", "--density", "dense", "--undirected", "--cns",
+                                3, "--threads", 2, "--verify", "--json").out)
+    for row in report["iterations"]:
+        require(row["passed"]["sent"] == row["passed"]["taken"], row)
+        require(row["references"] == row["passed"]["sent"]["reference"]["items"], row)
+        require(row["updates_remote"] == sum(row["passed"]["sent"][way]["items"] for way in ("direct", "node", "owner")), row)
+    return report["updates"], report["updates"]["passed"]["sent"]
+
+
+def batches_are_as_large_as_asked_for():
+    path = write("cross.el", "".join(f"{u} {(u * 7 + k * 31) % 600}\n" for u in range(600) for k in range(u % 20)))
+    for updates, way in (("value", "node"), ("owner", "owner")):
+        for size, items_a_batch in ((32, 2), ("1M", None)):
+            settings, sent = passed_of(path, "bfs", option("value-buffer"), size, "--updates", updates)
+            require(settings["method"] == updates, settings)
+            require(settings["value_message_bytes"] <= settings["value_buffer_bytes"], settings)
+            batches = sent[way]
+            require(batches["items"] > 1000 and batches["bytes"] == 12 * batches["items"], sent)
+            if items_a_batch:
+                require(batches["buffers"] * items_a_batch >= batches["items"], sent)
+            else:
+                require(batches["buffers"] < batches["items"] / 10, sent)
+    for size, items_a_batch in ((32, 1), (48, 2), ("4K", 170)):
+        settings, sent = passed_of(path, "cc", option("reference-buffer"), size, "--reference-edges", 1)
+        batches = sent["reference"]
+        require(batches["items"] > 100 and batches["bytes"] == 24 * batches["items"], sent)
+        require(batches["buffers"] * items_a_batch >= batches["items"], sent)
+    for name in ("reference-buffer", "value-buffer"):
+        for size in ("31", "1025K"):
+            require("--" + name in dmgraph("run", "bfs", path, "--" + name, size, expect=USAGE).err, name)
+
+
+def lists_that_are_short_go_by_value():
+    path = write("star.el", "".join(f"{u} {100 + (u * 13 + k * 7) % 500}\n" for u in range(10) for k in range(20 + u)))
+    counts = []
+    for degree in (1, 7, 24, 1000):
+        _, sent = passed_of(path, "cc", option("reference-degree"), degree, "--reference-edges", 1)
+        counts.append(sent["reference"]["items"])
+    require(counts[0] == counts[1] > counts[2] > counts[3] == 0, counts)
+
+
+def partial_sums():
+    for partials in ("auto", "array", "value"):
+        answer = answer_of("pagerank", option("partials"), partials, "--direction", "pull", "--cns", 2, "--tolerance", 1e-8)
+        compare(answer, reference.pagerank(PLAIN, 300), 1e-6)
 
 
 def precisions():
@@ -416,7 +467,8 @@ def every_option_is_tested():
 def main():
     for function in (
             numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, whole_systems, mechanisms_of_retrieval, long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
-            source, pagerank_options, directions, ways_of_updating, references, cachings, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
+            source, pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
+            lists_that_are_short_go_by_value, partial_sums, cachings, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
             weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
             output_to_the_standard_output, unreached, verify, table, json_report, what_memory_nodes_did, summary, quiet, log_level,
             a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements,

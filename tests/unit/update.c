@@ -47,7 +47,8 @@ static void *updater_main(void *argument)
         updater->status = dmg_channel_open(updater->pool->client, &channel);
     }
     if (updater->status == DMG_OK) {
-        updater->status = dmg_update_coordinator_create(updater->pool->client, channel, budget, &coordinator);
+        updater->status = dmg_update_coordinator_create(updater->pool->client, channel, budget,
+                                                        DMG_VALUE_BUFFER_BYTES_DEFAULT, &coordinator);
     }
     if (updater->status == DMG_OK) {
         dmg_update_coordinator_aim(&coordinator, updater->method, &updater->target);
@@ -265,7 +266,9 @@ static void updates_by_value_are_a_message_for_hundreds(void)
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
     make_arrays(channel, 8, 0xff, &arrays);
-    CU_ASSERT_EQUAL_FATAL(dmg_update_coordinator_create(pool.client, channel, budget, &coordinator), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        dmg_update_coordinator_create(pool.client, channel, budget, DMG_VALUE_BUFFER_BYTES_DEFAULT, &coordinator),
+        DMG_OK);
     const dmg_update_target target = {DMG_COMBINE_MIN_UINT64, &arrays.attributes, &arrays.activation};
     dmg_update_coordinator_aim(&coordinator, DMG_UPDATE_BY_VALUE, &target);
     const dmg_counters before = *dmg_channel_counters(channel);

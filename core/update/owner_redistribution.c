@@ -1,0 +1,88 @@
+#include "core/update/owner_redistribution.h"
+
+#include <string.h>
+
+struct dmg_owner_redistribution {
+    dmg_board *board;
+    const dmg_owners *owners;
+    dmg_direct_remote *direct;
+    dmg_channel *channel;
+    dmg_budget *budget;
+    uint32_t worker;
+    uint32_t value_bytes;
+    uint32_t owner; /* of the last update; lists ascend, so the next one often has the same */
+    uint64_t updates;
+};
+
+dmg_status dmg_owner_redistribution_create(dmg_board *board, const dmg_owners *owners, dmg_direct_remote *direct,
+                                           dmg_channel *channel, uint32_t worker, dmg_budget *budget,
+                                           dmg_owner_redistribution **out)
+{
+    void *memory;
+    dmg_status status = dmg_budget_allocate(budget, DMG_BUDGET_UPDATES, sizeof **out, &memory);
+    dmg_owner_redistribution *queue = memory;
+    if (status == DMG_OK) {
+        queue->board = board;
+        queue->owners = owners;
+        queue->direct = direct;
+        queue->channel = channel;
+        queue->budget = budget;
+        queue->worker = worker;
+        queue->value_bytes = dmg_board_item_bytes(board) - 4;
+    }
+    *out = queue;
+    return status;
+}
+
+void dmg_owner_redistribution_destroy(dmg_owner_redistribution *queue)
+{
+    if (queue) {
+        dmg_budget_free(queue->budget, DMG_BUDGET_UPDATES, queue, sizeof *queue);
+    }
+}
+
+/* The rank whose range has the vertex, by bisection. */
+static uint32_t find_owner(const dmg_owners *owners, uint32_t vertex)
+{
+    uint32_t low = 0;
+    uint32_t high = owners->ranks;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (owners->first_vertex[middle] <= vertex) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t vertex, uint64_t update)
+{
+    const uint64_t *range = &queue->owners->first_vertex[queue->owner];
+    if (vertex < range[0] || vertex >= range[1]) {
+        queue->owner = find_owner(queue->owners, vertex);
+    }
+    uint8_t *item = dmg_board_place(queue->board, queue->channel, queue->worker, queue->owner);
+    if (!item) {
+        dmg_direct_remote_update(queue->direct, vertex, update);
+        return;
+    }
+    queue->updates++;
+    memcpy(item, &vertex, 4);
+    if (queue->value_bytes == 4) {
+        memcpy(item + 4, &update, 4);
+    } else {
+        memcpy(item + 4, &update, 8);
+    }
+}
+
+dmg_status dmg_owner_redistribution_flush(dmg_owner_redistribution *queue)
+{
+    return dmg_board_flush(queue->board, queue->channel, queue->worker);
+}
+
+uint64_t dmg_owner_redistribution_updates(const dmg_owner_redistribution *queue)
+{
+    return queue->updates;
+}
