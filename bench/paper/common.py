@@ -149,7 +149,7 @@ class Bench:
     def table(self, name, header, rows):
         """Write a CSV file; rows as they are printed too, when there are few."""
         with open(os.path.join(self.output, name + ".csv"), "w", newline="") as file:
-            writer = csv.writer(file)
+            writer = csv.writer(file, lineterminator="\n")
             writer.writerow(header)
             writer.writerows(rows)
         if len(rows) <= 40:

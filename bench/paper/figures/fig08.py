@@ -30,5 +30,5 @@ def run(bench):
     bench.table("fig08", ["tasks_in_flight", "most_arcs", "mean_arcs", "largest_task"], rows)
     for tasks, most, mean, largest in rows:
         bench.finding(f"arcs of the most loaded thread by the mean, {tasks} task{'s' if tasks > 1 else ''} in flight",
-                      times(most / mean if mean else 0), "several times (of time)", most > 1.1 * mean, "counts",
+                      times(most / mean if mean else 0), "several times (of time)", most > 1.1 * mean, "time",
                       f"the largest single task has {largest:,} arcs")
