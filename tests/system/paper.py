@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 
-from harness import PROGRAM, check, finish, path_of, require
+from harness import IS_THIN, PROGRAM, check, finish, path_of, require
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNNER = os.path.join(HERE, "../../bench/paper/run")
-FIGURES = ("table2", "fig22_23")
+FIGURES = ("fig05", "table2", "fig22_23") if IS_THIN else ("fig05", "table2", "fig15_18", "fig19", "fig22_23", "fig28")
 
 
 def run(*arguments, expect=0):
@@ -26,10 +26,13 @@ def figures_are_shown():
     with open(os.path.join(output, "findings.csv")) as file:
         findings = list(csv.DictReader(file))
     require({finding["figure"] for finding in findings} == set(FIGURES), f"findings of {findings}")
-    for name in ("table2", "fig22", "fig23"):
+    for name in ("fig05", "table2", "fig22", "fig23"):
         with open(os.path.join(output, name + ".csv")) as file:
             rows = list(csv.reader(file))
         require(len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows), f"{name}.csv has {rows}")
+    with open(os.path.join(output, "fig05.csv")) as file:
+        shares = [float(row["cdf_lists_apart"]) for row in csv.DictReader(file)]
+    require(shares == sorted(shares) and shares[-1] == 1, f"the shares of Fig. 5 are {shares}")
 
 
 def figures_are_listed():

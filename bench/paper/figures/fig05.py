@@ -30,7 +30,7 @@ def run(bench):
     apart = histogram(bench.run("bfs", *options, "--embed", "off"))
     embedded = histogram(bench.run("bfs", *options))
     rows = [(1 << bucket, share_up_to(apart, 1 << bucket), share_up_to(embedded, 1 << bucket))
-            for bucket in range(2, 17)]
+            for bucket in range(2, 21)]
     bench.table("fig05", ["bytes", "cdf_lists_apart", "cdf_embedded"], rows)
     small = share_up_to(apart, 256)
     bench.finding("reads of at most 256 bytes, lists apart from the index", percent(small), "over 94 %", small > 0.5, "counts",
