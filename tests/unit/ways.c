@@ -114,7 +114,9 @@ static dmg_status run_on_engine(struct rank *rank)
         rank->first_vertex =
             store.partition_first[dmg_first_partition_of(rank->setting->partitions, rank->index, rank->setting->ranks)];
         rank->iterations = result.iterations_kept < ITERATIONS_MAX ? result.iterations_kept : ITERATIONS_MAX;
-        memcpy(rank->rows, result.iterations, rank->iterations * sizeof *rank->rows);
+        for (uint32_t i = 0; i < rank->iterations; i++) {
+            rank->rows[i] = result.iterations[i];
+        }
     }
     dmg_engine_destroy(engine);
     return status;
