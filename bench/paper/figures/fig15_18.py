@@ -23,7 +23,7 @@ def measure(bench):
     counts = (1, 4) if bench.is_quick else (1, 2, 4)
     found = {}
     for algorithm in ALGORITHMS:
-        found[algorithm, "fam-graph", 1] = bench.run(algorithm, *options(algorithm, "fam-graph", 1))
+        found[algorithm, "fam-graph", 1] = bench.run(algorithm, *options(algorithm, "fam-graph", 1), mns=1)
         for system in ("dmg-base", "dmg"):
             for cns in counts:
                 found[algorithm, system, cns] = bench.run(algorithm, *options(algorithm, system, cns))
