@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /** An option and what it is set to. */
@@ -87,7 +88,13 @@ void dmg_system_print(FILE *to, const dmg_settings *settings)
     fprintf(to, "system     %s:", bundle->name);
     for (const system_option *option = bundle->options; option->text; option++) {
         const dmg_option_value *value = &settings->values[option->id];
-        fprintf(to, " --%s %s%s", dmg_option_get(option->id)->name, value->text, value->is_given ? " (as given)" : "");
+        fprintf(to, " --%s ", dmg_option_get(option->id)->name);
+        if (dmg_option_get(option->id)->type == DMG_TYPE_NUMBER) {
+            fprintf(to, "%" PRIu64, value->number); /* a pool's own may have replaced what was said */
+        } else {
+            fprintf(to, "%s", value->text);
+        }
+        fprintf(to, "%s", value->is_given ? " (as given)" : "");
     }
     fputc('\n', to);
 }
