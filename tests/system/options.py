@@ -1,6 +1,7 @@
 """Every option of the program's help does what it says, and what makes no sense is refused with exit code 2."""
 
 import json
+import os
 import re
 
 import reference
@@ -456,6 +457,52 @@ def a_near_miss_is_named():
     require("--threads" in misuse("run", "cc", GRAPH, "--thread", "2"), "--threads is not proposed")
 
 
+def alternatives_of(text):
+    """Words between bars, whatever their order; `--name VALUE` otherwise as it is."""
+    return sorted(text.replace("\\|", "|").split("|"))
+
+
+def page_of_docs(name):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs", name + ".md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def rows_of_docs():
+    """The options in the tables of docs/cli.md: signature by name, and what the row has beside it."""
+    rows = {}
+    for line in page_of_docs("cli").splitlines():
+        if line.startswith("| `--"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for name, value in re.findall(r"`--([a-z-]+)(?: ([^`]+))?`", cells[0]):
+                require(name not in rows, f"--{name} stands in two tables")
+                rows[name] = (value, cells[1].strip("`") if len(cells) == 3 else None)
+    return rows
+
+
+def docs_say_what_the_help_of_run_says():
+    """docs/cli.md has every option of `run` with the same values and the same default, and no other."""
+    rows = rows_of_docs()
+    help_text = dmgraph("run", "--help").out
+    options = re.findall(r"^ +--([a-z-]+)(?: ([^ ]+))? +(\S.*)$", help_text, re.M)
+    require({name for name, _, _ in options} == set(rows), set(rows) ^ {name for name, _, _ in options})
+    for name, value, meaning in options:
+        documented, default = rows[name]
+        require(alternatives_of(documented) == alternatives_of(value), f"--{name} {value}: in docs/cli.md {documented}")
+        expected = re.search(r"\(default: ([^;)]*)[^)]*\)$", meaning)
+        require(not expected or default == expected[1], f"--{name}: the default is {meaning}, in docs/cli.md {default}")
+
+
+def docs_have_every_option():
+    """Options of other commands stand in docs/cli.md, too, or in the page of their command."""
+    for words, page in (("load", "pools"), ("unload", "pools"), ("list", "pools"), ("pool", "pools"), ("convert", "formats"),
+                        ("generate", "formats"), ("info", "formats"), ("perf", "perf"), ("compare", "compare"), ("predict", "predict")):
+        text = page_of_docs("cli") + page_of_docs(page)
+        names = set(re.findall(r"^ +--([a-z-]+)", dmgraph(words, "--help").out, re.M))
+        require(names, f"the help of {words} names no options")
+        missing = [name for name in names if not re.search(f"--{name}(?![a-z-])", text)]
+        require(not missing, f"options of {words} that docs/cli.md and docs/{page}.md lack: {missing}")
+
+
 def every_option_is_tested():
     documented = set()
     for words in (("run",), ("convert",), ("generate",), ("info",), ("perf",)):
@@ -466,14 +513,16 @@ def every_option_is_tested():
 
 def main():
     for function in (
-            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, whole_systems, mechanisms_of_retrieval, long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small,
-            source, pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
-            lists_that_are_short_go_by_value, partial_sums, cachings, precisions, edges_have_directions, a_symmetric_matrix_is_undirected,
-            weights_are_left_out, weights_are_used, repeats_and_loops, repeats_and_loops_are_reported, out_lists_only,
-            output_to_the_standard_output, unreached, verify, table, json_report, what_memory_nodes_did, summary, quiet, log_level,
-            a_summary_never_mixes_with_an_answer, generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements,
-            a_profile_is_fitted, self_test_of_a_link, help_is_printed, misuses,
-            a_near_miss_is_named, every_option_is_tested):
+            numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, whole_systems, mechanisms_of_retrieval,
+            long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small, source,
+            pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
+            lists_that_are_short_go_by_value, partial_sums, cachings, precisions, edges_have_directions,
+            a_symmetric_matrix_is_undirected, weights_are_left_out, weights_are_used, repeats_and_loops,
+            repeats_and_loops_are_reported, out_lists_only, output_to_the_standard_output, unreached, verify, table,
+            json_report, what_memory_nodes_did, summary, quiet, log_level, a_summary_never_mixes_with_an_answer,
+            generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, a_profile_is_fitted,
+            self_test_of_a_link, help_is_printed, misuses, a_near_miss_is_named, docs_say_what_the_help_of_run_says,
+            docs_have_every_option, every_option_is_tested):
         check(function.__name__, function)
     finish()
 
