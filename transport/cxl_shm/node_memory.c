@@ -46,6 +46,7 @@ void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t byte
         dmg_shm_acquired_span *grown = realloc(server->acquired, capacity * sizeof *grown);
         if (!grown) {
             dmg_shm_server_acquire_wait(server);
+            dmg_shm_fetch(&server->agent, &server->view, offset, bytes);
             return;
         }
         server->acquired = grown;
@@ -128,8 +129,10 @@ bool dmg_shm_server_serve_one_sided(dmg_shm_server *server, const dmg_request *r
         status = DMG_ERR_PEER;
     } else if (request->type == DMG_SHM_MERGE && request->bytes == sizeof(dmg_shm_merge)) {
         const dmg_shm_merge *merge = request->payload;
-        dmg_counters_count(counters, DMG_OPERATION_WRITE, merge->pieces[0].bytes + merge->pieces[1].bytes);
         status = merge_pieces(server, merge);
+        if (status == DMG_OK) { /* before it is checked, a count is any number */
+            dmg_counters_count(counters, DMG_OPERATION_WRITE, merge->pieces[0].bytes + merge->pieces[1].bytes);
+        }
     } else if (request->type == DMG_SHM_ATOMIC && request->bytes == sizeof(dmg_shm_atomic)) {
         const dmg_shm_atomic *atomic = request->payload;
         dmg_counters_count(counters, atomic->is_addition ? DMG_OPERATION_FAA : DMG_OPERATION_CAS, sizeof before);
