@@ -427,6 +427,12 @@ def help_is_printed():
     require(re.search(r"\d+\.\d+", dmgraph("--version").out), "no version")
 
 
+def every_memory_node_has_its_path():
+    """A list of paths that is too short is refused: the other nodes would offer other memory than was asked for."""
+    err = misuse("run", "cc", GRAPH, "--mns", 2, "--transport", f"cxl_shm:path=/dev/shm/dmgraph-test-{os.getpid()}")
+    require("path=" in err and "memory node 1" in err, err)
+
+
 def misuse(*words):
     run = dmgraph(*words, expect=USAGE)
     one_line(run.err)
@@ -521,7 +527,7 @@ def main():
             repeats_and_loops_are_reported, out_lists_only, output_to_the_standard_output, unreached, verify, table,
             json_report, what_memory_nodes_did, summary, quiet, log_level, a_summary_never_mixes_with_an_answer,
             generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, a_profile_is_fitted,
-            self_test_of_a_link, help_is_printed, misuses, a_near_miss_is_named, docs_say_what_the_help_of_run_says,
+            self_test_of_a_link, help_is_printed, misuses, every_memory_node_has_its_path, a_near_miss_is_named, docs_say_what_the_help_of_run_says,
             docs_have_every_option, every_option_is_tested):
         check(function.__name__, function)
     finish()

@@ -191,6 +191,15 @@ static dmg_status map_used(dmg_shm_segment *segment)
     return status;
 }
 
+/* Memory that was there before has one user: both would begin at its start. Only processes of this host are told. */
+static dmg_status lock_memory(const char *path, int descriptor)
+{
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        return dmg_error(DMG_ERR_EXISTS, "%s: another memory node uses it", path);
+    }
+    return DMG_OK;
+}
+
 static dmg_status open_device(const named_wish *wish, dmg_shm_segment *segment, const struct stat *about)
 {
     uint64_t available;
@@ -206,7 +215,8 @@ static dmg_status open_device(const named_wish *wish, dmg_shm_segment *segment, 
     if (segment->descriptor < 0) {
         return dmg_error_errno(DMG_ERR_IO, errno, "opening the device %s", path);
     }
-    return map_used(segment);
+    status = lock_memory(path, segment->descriptor);
+    return status == DMG_OK ? map_used(segment) : status;
 }
 
 /* The file system says what pages the memory has. */
@@ -266,13 +276,14 @@ static dmg_status open_existing(const named_wish *wish, dmg_shm_segment *segment
     if (segment->descriptor < 0) {
         return dmg_error_errno(DMG_ERR_IO, errno, "opening %s", path);
     }
-    if (flock(segment->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        return dmg_error(DMG_ERR_EXISTS, "%s: another memory node uses it", path);
+    dmg_status status = lock_memory(path, segment->descriptor);
+    if (status != DMG_OK) {
+        return status;
     }
     if (fstat(segment->descriptor, &about) != 0) {
         return dmg_error_errno(DMG_ERR_IO, errno, "asking for the size of %s", path);
     }
-    dmg_status status = find_page_bytes(path, segment->descriptor, &system, &page_bytes);
+    status = find_page_bytes(path, segment->descriptor, &system, &page_bytes);
     if (status == DMG_OK) {
         status = fit(wish, page_bytes, (uint64_t)about.st_size, segment);
     }

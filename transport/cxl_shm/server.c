@@ -201,6 +201,12 @@ static dmg_status find_place(const dmg_transport_parameters *parameters, const c
                              char place[DMG_ADDRESS_STRING_BYTES])
 {
     const char *port = dmg_transport_parameter_get(parameters, "port", NULL);
+    if (dmg_transport_parameter_get(parameters, "path", NULL) && !server->path[0]) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "the transport's parameter path= names no memory for memory node %u; give "
+                         "one for each, as in path=A+B",
+                         (unsigned int)server->node);
+    }
     bool is_name = bind_to && (bind_to[0] == '@' || bind_to[0] == '/');
     server->is_network = !is_name && (bind_to || port);
     if (!server->is_network) {
