@@ -8,6 +8,7 @@
 #include "cli/compare.h"
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
+#include "cli/text.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
@@ -131,9 +132,7 @@ static dmg_status report(const dmg_compare *compare, const compare_files *files)
     }
     if (status == DMG_OK && dmg_flag(compare->settings, DMG_OPTION_JSON)) {
         json_t *object = dmg_compare_json(compare);
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
     } else if (status == DMG_OK) {
         dmg_compare_print(has_stdout ? stderr : stdout, compare);
     }

@@ -47,9 +47,7 @@ static void print(const conversion_work *conversion, bool is_json)
         json_object_set_new(object, "output", dmg_json_text(conversion->out));
         json_object_set_new(object, "has_in_lists", json_boolean(graph->in.offsets));
         json_object_set_new(object, "write_seconds", json_real(conversion->write_seconds));
-        json_dumpf(object, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
         return;
     }
     dmg_graph_source_print(stdout, conversion->in, &conversion->source);

@@ -50,9 +50,7 @@ static void print(const generation_work *generation, bool is_json)
                       (json_int_t)graph->repeated_arcs, "generate_seconds", generation->generate_seconds,
                       "write_seconds", generation->write_seconds);
         json_object_set_new(object, "output", dmg_json_text(generation->out));
-        json_dumpf(object, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
         return;
     }
     printf("graph      %s\n", generation->out);

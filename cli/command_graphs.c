@@ -58,8 +58,7 @@ static int run_list(dmg_settings *settings)
     work.list = dmg_flag(settings, DMG_OPTION_JSON) ? json_array() : NULL;
     int code = dmg_work_step_run(list_graphs, &work);
     if (code == DMG_EXIT_OK && work.list) {
-        json_dumpf(work.list, stdout, JSON_INDENT(2));
-        putchar('\n');
+        dmg_json_print(json_incref(work.list));
     } else if (code == DMG_EXIT_OK && work.count == 0) {
         printf("the pool %s holds no graphs\n", work.pool.file.name);
     }

@@ -55,9 +55,7 @@ static void print_graph(const inspection_work *inspection, bool is_json)
         json_object_set_new(object, "has_in_lists", json_boolean(graph->in.offsets));
         json_object_set_new(object, "largest_out_degree", json_integer((json_int_t)facts.largest));
         json_object_set_new(object, "vertices_without_arcs_out", json_integer((json_int_t)facts.without_arcs_out));
-        json_dumpf(object, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
         return;
     }
     dmg_graph_source_print(stdout, inspection->path, &inspection->source);
@@ -151,9 +149,7 @@ static int run_transports(dmg_settings *settings)
         for (size_t index = 0; index < count; index++) {
             json_array_append_new(list, transport_json(&infos[index]));
         }
-        json_dumpf(list, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(list);
+        dmg_json_print(list);
     } else {
         print_transports(infos, count);
     }

@@ -89,9 +89,7 @@ static int run_links(dmg_settings *settings)
         for (size_t i = 0; i < count; i++) {
             json_array_append_new(list, profile_json(&profiles[i]));
         }
-        json_dumpf(list, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-        putchar('\n');
-        json_decref(list);
+        dmg_json_print(list);
     } else {
         print_profiles(profiles, count);
     }

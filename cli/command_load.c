@@ -165,9 +165,7 @@ static void report(const dmg_run *run)
         json_object_set_new(object, "seconds",
                             json_pack("{s:f, s:f, s:f, s:f}", "total", times->total, "read", times->read, "start",
                                       times->start, "load", times->load));
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
         return;
     }
     if (!dmg_flag(run->settings, DMG_OPTION_QUIET)) {

@@ -108,9 +108,7 @@ static void print_json(pool_status *pool)
     json_t *object =
         json_pack("{s:s, s:o, s:I, s:o, s:O}", "pool", file->name, "transport", dmg_json_text(file->transport),
                   "created", (json_int_t)file->created_s, "memory_nodes", nodes, "graphs", pool->graphs);
-    json_dumpf(object, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(object);
+    dmg_json_print(object);
 }
 
 static dmg_status ask_nodes(pool_status *pool)

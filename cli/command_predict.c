@@ -178,7 +178,10 @@ static void print_row(prediction_job *job, const char *link, uint32_t mns, uint3
         return;
     }
     if (job->format == FORMAT_CSV) {
-        printf("%s,\"%s\",%u,%u,%.9f", job->run.algorithm, link, mns, cns, found->total_ns / NANOSECONDS);
+        dmg_csv_text(stdout, job->run.algorithm);
+        putchar(',');
+        dmg_csv_text(stdout, link);
+        printf(",%u,%u,%.9f", mns, cns, found->total_ns / NANOSECONDS);
         for (int part = 0; part < DMG_PREDICT_PARTS; part++) {
             printf(",%.9f", found->parts_ns[part] / NANOSECONDS);
         }
@@ -247,9 +250,7 @@ static void print_foot(prediction_job *job)
                       "link", dmg_json_text(run->link), "seconds", run->measured_ns / NANOSECONDS);
         json_t *object = json_pack("{s:s, s:o, s:O, s:O}", "dmgraph", DMGRAPH_VERSION, "run", from, "predictions",
                                    job->rows, "not_known", caveats);
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
     }
     json_decref(caveats);
 }

@@ -253,9 +253,7 @@ static void report(const dmg_run *run)
     FILE *to = output && strcmp(output, "-") == 0 ? stderr : stdout;
     if (dmg_flag(settings, DMG_OPTION_JSON)) {
         json_t *object = dmg_run_json(run);
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-        putchar('\n');
-        json_decref(object);
+        dmg_json_print(object);
         return;
     }
     if (dmg_flag(settings, DMG_OPTION_TABLE)) {

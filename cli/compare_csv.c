@@ -4,20 +4,9 @@
  */
 #include "cli/compare.h"
 
-#include <inttypes.h>
+#include "cli/text.h"
 
-/** A field that may hold anything. */
-static void write_field(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (const char *at = text; *at; at++) {
-        if (*at == '"') {
-            fputc('"', to);
-        }
-        fputc(*at, to);
-    }
-    fputc('"', to);
-}
+#include <inttypes.h>
 
 static void write_run(FILE *to, const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns,
                       dmg_compare_variant variant)
@@ -26,9 +15,9 @@ static void write_run(FILE *to, const dmg_compare *compare, uint32_t configurati
     const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, variant);
     for (uint32_t round = 0; round < cell->count; round++) {
         fprintf(to, "run,");
-        write_field(to, one->transport);
+        dmg_csv_text(to, one->transport);
         fputc(',', to);
-        write_field(to, one->link);
+        dmg_csv_text(to, one->link);
         fprintf(to,
                 ",%s,%s,%" PRIu32 ",%" PRIu32 ",%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
@@ -46,9 +35,9 @@ static void write_run(FILE *to, const dmg_compare *compare, uint32_t configurati
 static void write_point(FILE *to, const dmg_compare_configuration *one, const dmg_compare_point *point)
 {
     fprintf(to, "perf,");
-    write_field(to, one->transport);
+    dmg_csv_text(to, one->transport);
     fputc(',', to);
-    write_field(to, one->link);
+    dmg_csv_text(to, one->link);
     fprintf(to, ",%s,,,,,,,,,,,,,,,", dmg_compare_variant_name(DMG_VARIANT_AS_IT_IS));
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         fputs(",,", to);

@@ -81,7 +81,8 @@ static void report_check(self_test *test, const cell_check *check, const dmg_lin
         snprintf(error, sizeof error, "%+.1f%%", 100 * finding->error);
     }
     if (test->format == DMG_PERF_CSV) {
-        printf("\"%s\",%s,%s,%llu,%u,%d,%s,%.3f,%s,%.3f,%s,%.3f,%u,%s\n", test->link, dmg_link_cell_name(check->cell),
+        dmg_csv_text(stdout, test->link);
+        printf(",%s,%s,%llu,%u,%d,%s,%.3f,%s,%.3f,%s,%.3f,%u,%s\n", dmg_link_cell_name(check->cell),
                dmg_perf_kind_name(point->kind), (unsigned long long)point->bytes, point->depth, point->pause_ns > 0,
                unit_name, check->expected / unit, measured, check->host / unit, error, finding->gate,
                finding->clean_windows, verdict);
@@ -509,8 +510,7 @@ dmg_status dmg_perf_calibrate(const dmg_perf_pool *pool, const dmg_link_profile 
         status = check_wrong_links(&test, slowest(profiles, count));
     }
     if (status == DMG_OK && format == DMG_PERF_JSON) {
-        json_dumpf(test.rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-        putchar('\n');
+        dmg_json_print(json_incref(test.rows));
     }
     json_decref(test.rows);
     *is_proven = test.failed == 0;

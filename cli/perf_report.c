@@ -48,10 +48,12 @@ void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, c
         fflush(stdout);
         break;
     case DMG_PERF_CSV:
-        printf("\"%s\",\"%s\",%s,%llu,%u,%u,%.1f,%.1f,%.1f,%.1f,%llu,%.6f,%.6f,%.6f\n", report->transport, report->link,
-               kind, (unsigned long long)point->bytes, point->depth, point->threads, result->least_ns,
-               result->median_ns, result->p99_ns, result->p999_ns, (unsigned long long)result->operations,
-               result->seconds, mops, gbs);
+        dmg_csv_text(stdout, report->transport);
+        putchar(',');
+        dmg_csv_text(stdout, report->link);
+        printf(",%s,%llu,%u,%u,%.1f,%.1f,%.1f,%.1f,%llu,%.6f,%.6f,%.6f\n", kind, (unsigned long long)point->bytes,
+               point->depth, point->threads, result->least_ns, result->median_ns, result->p99_ns, result->p999_ns,
+               (unsigned long long)result->operations, result->seconds, mops, gbs);
         fflush(stdout);
         break;
     case DMG_PERF_JSON:
@@ -76,7 +78,5 @@ void dmg_perf_report_end(dmg_perf_report *report)
                                dmg_json_text(report->transport), "emulated_link", link, "chosen",
                                dmg_json_text(report->chosen), "measurements", report->rows);
     report->rows = NULL;
-    json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-    putchar('\n');
-    json_decref(object);
+    dmg_json_print(object);
 }

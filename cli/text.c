@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** Of reals: all that a double surely holds, so that 0.1 stays 0.1. */
+#define JSON_DIGITS 15
+
 dmg_text dmg_text_count(uint64_t count)
 {
     char digits[24];
@@ -78,4 +81,23 @@ json_t *dmg_json_id(uint64_t id)
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, id);
     return json_string(digits);
+}
+
+void dmg_json_print(json_t *value)
+{
+    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS));
+    putchar('\n');
+    json_decref(value);
+}
+
+void dmg_csv_text(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (const char *at = text; *at; at++) {
+        if (*at == '"') {
+            fputc('"', to);
+        }
+        fputc(*at, to);
+    }
+    fputc('"', to);
 }

@@ -1,12 +1,13 @@
 /**
  * @file text.h
- * Numbers as people read them, and texts as JSON takes them.
+ * Numbers as people read them, and texts as JSON and CSV take them.
  */
 #ifndef DMG_CLI_TEXT_H
 #define DMG_CLI_TEXT_H
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /** Room for one formatted number. */
 typedef struct dmg_text {
@@ -24,5 +25,11 @@ dmg_text dmg_text_seconds(double seconds);
 json_t *dmg_json_text(const char *text);
 /** An integer, or, from 2^63 on, its decimal text. */
 json_t *dmg_json_id(uint64_t id);
+
+/** Write an object or list to the standard output, indented and with a line's end, and drop the reference to it. */
+void dmg_json_print(json_t *value);
+
+/** Write a field of comma-separated values that may hold anything: in quotes, which are doubled inside. */
+void dmg_csv_text(FILE *to, const char *text);
 
 #endif

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import shutil
 import subprocess
 
 from harness import IO, MALFORMED, PROGRAM, TIMEOUT_SECONDS, USAGE, check, dmgraph, finish, one_line, path_of, require, write
@@ -66,6 +68,14 @@ def formats_agree():
     require("bound by" in text and "polar-cxl, changed" in text and "not known" in text, text)
 
 
+def names_of_links_are_anybodys():
+    path = write("run.json", report_of("bfs"))
+    link = path_of('a "b".link')
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../share/links/polar-cxl.link"), link)
+    table = list(csv.DictReader(io.StringIO(dmgraph("predict", path, "--csv", "--link", link).out)))
+    require([(row["algorithm"], row["link"]) for row in table] == [("bfs", 'a "b"')] and float(table[0]["seconds"]) > 0, str(table))
+
+
 def all_profiles_without_a_link():
     names = {row["link"] for row in predict(report_of("bfs"))["predictions"]}
     require({"dram", "polar-cxl", "polar-rdma", "cxl2-switch"} <= names, str(names))
@@ -89,6 +99,6 @@ def what_is_no_report():
 
 for algorithm, transport in (("bfs", "cxl_shm"), ("cc", "cxl_shm"), ("pagerank", "cxl_shm"), ("sssp", "cxl_shm"), ("bfs", "ucx"), ("pagerank", "ucx")):
     check(f"{algorithm} over {transport}", rows_add_up, algorithm, transport, 1 if algorithm == "cc" else 2)
-for function in (slower_links_take_longer, counts_do_not_depend_on_the_link, formats_agree, all_profiles_without_a_link, the_standard_input, what_is_no_report):
+for function in (slower_links_take_longer, counts_do_not_depend_on_the_link, formats_agree, names_of_links_are_anybodys, all_profiles_without_a_link, the_standard_input, what_is_no_report):
     check(function.__name__, function)
 finish()
