@@ -9,7 +9,7 @@
  *     compare_runs.c         the runs, in turns
  *     compare_micro.c        what the transports do by themselves, and whether the emulated links hold
  *     compare_statistics.c   medians, spreads, winners
- *     compare_sensitivity.c  what if the links were a little different
+ *     compare_sensitivity.c  what if the links were a little different, by the model of predict_model.h
  *     compare_answer.c       the sentences: who wins, by how much, why, and whether it would stay so
  *     compare_print.c        a table for people, and one object of JSON
  *     compare_csv.c          all numbers
@@ -114,7 +114,6 @@ typedef struct dmg_compare_cell {
     dmg_counters counters;
     uint64_t iterations;
     uint64_t arcs; /**< walked */
-    uint32_t workers, memory_nodes;
 } dmg_compare_cell;
 
 typedef struct dmg_compare {
@@ -129,6 +128,7 @@ typedef struct dmg_compare {
     uint32_t cns_count;
     uint32_t rounds;
     dmg_compare_cell *cells;
+    dmg_predict_run *model_runs;                 /**< see dmg_compare_model_run_of */
     json_t *answers[DMG_COMPARE_ALGORITHMS_MAX]; /**< what the first run of each said, for the others to agree */
     bool has_measured;                           /**< transports and links, too */
     char trouble[512];                           /**< why not */
@@ -148,6 +148,16 @@ static inline dmg_compare_cell *dmg_compare_cell_of(const dmg_compare *compare, 
     return &compare->cells[index * DMG_VARIANTS + variant];
 }
 
+/**
+ * The model's view of a configuration as it is, with the first number of compute nodes: of the fastest round, which
+ * other programs disturbed least.
+ */
+static inline dmg_predict_run *dmg_compare_model_run_of(const dmg_compare *compare, uint32_t configuration,
+                                                        uint32_t algorithm)
+{
+    return &compare->model_runs[(size_t)configuration * compare->algorithm_count + algorithm];
+}
+
 /** The times of an algorithm over all configurations. */
 dmg_compare_times dmg_compare_times_of(const dmg_compare *compare, uint32_t algorithm, uint32_t cns,
                                        dmg_compare_variant variant);
@@ -155,8 +165,8 @@ dmg_compare_times dmg_compare_times_of(const dmg_compare *compare, uint32_t algo
 dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t cns, dmg_compare_variant variant);
 /** What was accounted for of the link's time, not waited for: the median. 0 where links were waited for. */
 double dmg_compare_accounted(const dmg_compare_cell *cell);
-/** A run as the model of sensitivity sees it. */
-dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns);
+/** A run whose link may be varied, with the first number of compute nodes. It is valid until dmg_compare_close. */
+dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm);
 
 /** Where the time of a run goes, seconds; medians. */
 typedef struct dmg_compare_split {

@@ -138,8 +138,8 @@ double dmg_compare_flip_factor(const dmg_compare *compare)
     dmg_link_work winner[DMG_COMPARE_ALGORITHMS_MAX];
     dmg_link_work second[DMG_COMPARE_ALGORITHMS_MAX];
     for (uint32_t i = 0; i < compare->algorithm_count; i++) {
-        winner[i] = dmg_compare_work_of(compare, contest.winner, i, 0);
-        second[i] = dmg_compare_work_of(compare, contest.second, i, 0);
+        winner[i] = dmg_compare_work_of(compare, contest.winner, i);
+        second[i] = dmg_compare_work_of(compare, contest.second, i);
     }
     return dmg_link_flip_factor(winner, second, compare->algorithm_count, DMG_COMPARE_FLIP_MOST);
 }

@@ -13,8 +13,8 @@ static double modelled_mean(const dmg_compare *compare, uint32_t configuration, 
 {
     double sum = 0;
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        dmg_link_work work = dmg_compare_work_of(compare, configuration, algorithm, 0);
-        dmg_link_settings changed = dmg_link_scaled(&work.link, latency, capacity);
+        dmg_link_work work = dmg_compare_work_of(compare, configuration, algorithm);
+        dmg_link_settings changed = dmg_link_scaled(&work.run->ran_on, latency, capacity);
         sum += log(dmg_link_work_seconds(&work, &changed));
     }
     return exp(sum / compare->algorithm_count);

@@ -282,5 +282,10 @@ void dmg_compare_close(dmg_compare *compare)
         json_decref(compare->answers[i]);
     }
     dmg_graph_source_close(&compare->source);
+    uint32_t runs = compare->model_runs ? compare->configuration_count * compare->algorithm_count : 0;
+    for (uint32_t i = 0; i < runs; i++) {
+        dmg_predict_run_free(&compare->model_runs[i]);
+    }
+    free(compare->model_runs);
     free(compare->cells);
 }

@@ -94,8 +94,6 @@ static dmg_status take_report(json_t *report, dmg_compare_cell *cell, uint32_t r
     cell->totals[round] = real_at(report, "seconds", "total");
     cell->count = round + 1;
     cell->iterations = integer_at(report, "result", "iterations");
-    cell->workers = (uint32_t)(integer_at(report, "settings", "threads") * integer_at(report, "settings", "cns"));
-    cell->memory_nodes = (uint32_t)integer_at(report, "settings", "mns");
     cell->arcs = 0;
     size_t index;
     const json_t *iteration;
@@ -104,6 +102,19 @@ static dmg_status take_report(json_t *report, dmg_compare_cell *cell, uint32_t r
         cell->arcs += (uint64_t)json_integer_value(json_object_get(iteration, "arcs"));
     }
     return dmg_counters_from_json(json_object_get(json_object_get(report, "operations"), "run"), &cell->counters);
+}
+
+/** Keep the report of the fastest round for the model. */
+static dmg_status take_model_run(const json_t *report, const dmg_compare_cell *cell, uint32_t round,
+                                 dmg_predict_run *kept)
+{
+    for (uint32_t earlier = 0; earlier < round; earlier++) {
+        if (cell->seconds[earlier] <= cell->seconds[round]) {
+            return DMG_OK;
+        }
+    }
+    dmg_predict_run_free(kept);
+    return dmg_predict_run_read(report, kept);
 }
 
 static void take_transport(const json_t *report, dmg_compare_configuration *configuration)
@@ -174,6 +185,8 @@ static dmg_status run_one(dmg_compare *compare, const run_place *place, uint32_t
     }
     if (status == DMG_OK && place->variant == DMG_VARIANT_AS_IT_IS && place->cns == 0) {
         take_transport(report, configuration);
+        status = take_model_run(report, cell, round,
+                                dmg_compare_model_run_of(compare, place->configuration, place->algorithm));
     }
     json_decref(report);
     return status == DMG_OK
@@ -241,7 +254,9 @@ dmg_status dmg_compare_run_all(dmg_compare *compare)
 {
     size_t cells = (size_t)compare->configuration_count * compare->algorithm_count * compare->cns_count * DMG_VARIANTS;
     compare->cells = calloc(cells, sizeof *compare->cells);
-    if (!compare->cells) {
+    compare->model_runs =
+        calloc((size_t)compare->configuration_count * compare->algorithm_count, sizeof *compare->model_runs);
+    if (!compare->cells || !compare->model_runs) {
         return dmg_error(DMG_ERR_MEMORY, "no memory for what comes out");
     }
     uint64_t started_ns = dmg_now_ns();
@@ -282,19 +297,13 @@ double dmg_compare_accounted(const dmg_compare_cell *cell)
     return dmg_spread_of(cell->accounted, cell->count).median;
 }
 
-dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns)
+dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm)
 {
-    const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_AS_IT_IS);
-    dmg_compare_split split = dmg_compare_split_of(compare, configuration, algorithm, cns);
-    dmg_link_work work = {.counters = cell->counters,
-                          .workers = cell->workers,
-                          .memory_nodes = cell->memory_nodes,
-                          .bare_seconds = split.compute + split.software,
-                          .linked_seconds = split.compute + split.software + split.link};
-    if (compare->configurations[configuration].has_link) {
-        work.link = compare->configurations[configuration].profile->settings;
-    }
-    return work;
+    dmg_compare_split split = dmg_compare_split_of(compare, configuration, algorithm, 0);
+    double bare = split.compute + split.software;
+    return (dmg_link_work){.run = dmg_compare_model_run_of(compare, configuration, algorithm),
+                           .bare_seconds = bare,
+                           .linked_seconds = bare + split.link};
 }
 
 dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm,

@@ -1,32 +1,36 @@
 /**
  * @file compare_sensitivity.h
- * What a run would take were its link a little different: a model of its counters, and where a comparison flips.
+ * What a run would take were its link a little different, and where a comparison flips.
  *
- * The model has two terms: what a link serves one after the other (bytes and operations against its limits), and how
- * often a worker waits for a latency. How much of the second is hidden behind other work is not known beforehand, and
- * taken from the run itself: the model gives what was measured for the link that was measured.
+ * It stands on the model of predict_model.h, from the run's own report. That model has an error of its own, so only its
+ * ratio between two links is used, and the measured time is scaled by it:
+ *
+ *     seconds(link') = max(bare, measured x predicted(link') / predicted(link))
+ *
+ * A factor, and not a difference: the model's error is a share of the time (docs/predict.md), and so cancels. At the
+ * run's own link that is what was measured. No link makes a run faster than none: the least is what the same work took
+ * without it, which was measured, too.
  */
 #ifndef DMG_CLI_COMPARE_SENSITIVITY_H
 #define DMG_CLI_COMPARE_SENSITIVITY_H
 
-#include "transport/counters.h"
-#include "transport/link.h"
+#include "cli/predict_model.h"
 
-/** A run as the model sees it. */
+/** A run whose link is varied. */
 typedef struct dmg_link_work {
-    dmg_counters counters; /**< of the run, over all compute nodes */
-    uint32_t workers;      /**< of all compute nodes */
-    uint32_t memory_nodes;
-    double bare_seconds;   /**< without a link */
-    double linked_seconds; /**< over `link` */
-    dmg_link_settings link;
+    const dmg_predict_run *run; /**< what it counted, and the link that it ran on; not owned */
+    double bare_seconds;        /**< measured without a link */
+    double linked_seconds;      /**< measured over its link */
 } dmg_link_work;
 
-/** The seconds that the run would take over another link. At the link of the run: linked_seconds, but at least
- * bare_seconds. */
+/**
+ * The seconds that the run would take over another link: over its own, linked_seconds, but at least bare_seconds. A run
+ * without a link takes as long over all.
+ */
 double dmg_link_work_seconds(const dmg_link_work *work, const dmg_link_settings *link);
 
-/** The same link with latencies multiplied by one factor, and bandwidths and rates divided by another. */
+/** The same link with latencies and their tails multiplied by one factor, and bandwidths and rates divided by another.
+ */
 dmg_link_settings dmg_link_scaled(const dmg_link_settings *link, double latency_factor, double capacity_divisor);
 
 /**

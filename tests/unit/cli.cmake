@@ -7,10 +7,11 @@ dmg_unit_test(cli_pool_file LINK dmg-pool PkgConfig::jansson)
 target_sources(unit-cli_pool_file PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_file.c ${PROJECT_SOURCE_DIR}/cli/process.c
                                           ${PROJECT_SOURCE_DIR}/cli/token.c)
 dmg_unit_test(serial LINK dmg-algorithms)
-dmg_unit_test(cli_compare LINK dmg-transport m)
+dmg_unit_test(cli_compare LINK dmg-transport PkgConfig::jansson m)
 target_sources(unit-cli_compare PRIVATE ${PROJECT_SOURCE_DIR}/cli/compare_statistics.c
                                         ${PROJECT_SOURCE_DIR}/cli/compare_sensitivity.c ${PROJECT_SOURCE_DIR}/cli/chart.c
-                                        ${PROJECT_SOURCE_DIR}/cli/chart_axis.c ${PROJECT_SOURCE_DIR}/cli/markup.c)
+                                        ${PROJECT_SOURCE_DIR}/cli/chart_axis.c ${PROJECT_SOURCE_DIR}/cli/markup.c
+                                        ${PROJECT_SOURCE_DIR}/cli/predict_model.c ${PROJECT_SOURCE_DIR}/cli/text.c)
 dmg_unit_test(predict LINK dmg-transport PkgConfig::jansson m)
 target_sources(unit-predict PRIVATE
   ${PROJECT_SOURCE_DIR}/cli/predict_model.c ${PROJECT_SOURCE_DIR}/cli/predict_read.c ${PROJECT_SOURCE_DIR}/cli/link_options.c

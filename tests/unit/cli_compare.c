@@ -5,6 +5,7 @@
 #include "cli/compare_sensitivity.h"
 #include "cli/compare_statistics.h"
 #include "cli/markup.h"
+#include "cli/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,72 +74,131 @@ static void the_mean_of_algorithms_is_geometric(void)
 
 /* ---- sensitivity ---- */
 
-/** A thousand reads, one after the other, of 1,000 bytes: 1 ms of latency and 1 ms of bytes on a link of 1 us and 1
- * GB/s. */
-static dmg_link_work reads_one_by_one(void)
+/** A run of one stretch, and what was measured of it. */
+typedef struct small_work {
+    dmg_link_work work;
+    dmg_predict_run run;
+    dmg_predict_stretch stretch;
+    dmg_predict_share share;
+} small_work;
+
+/** 10 ms of computing, and a thousand reads, one after the other, of 1,000 bytes: 1 ms of latency and 1 ms of bytes on
+ * a link of 1 us and 1 GB/s. The model says 12 ms, and that is what was measured. */
+static void reads_one_by_one(small_work *of)
 {
-    dmg_link_work work = {.workers = 1, .memory_nodes = 1, .bare_seconds = 0.010, .linked_seconds = 0.012};
-    work.counters.operations[DMG_OPERATION_READ] = 1000;
-    work.counters.bytes[DMG_OPERATION_READ] = 1000 * 1000;
-    work.counters.serial_parts[DMG_OPERATION_READ] = 1000 * DMG_ROUND_PARTS;
-    work.link = (dmg_link_settings){.name = "test", .line_bytes = 1};
-    work.link.cells[DMG_LINK_READ_LATENCY] = 1000;
-    work.link.cells[DMG_LINK_READ_BANDWIDTH] = 1;
-    return work;
+    *of =
+        (small_work){.run = {.has_link = true, .mns = 1, .cns = 1, .workers = 1, .most_loaded = 1, .stretch_count = 1},
+                     .stretch = {.lone_workers = 1},
+                     .share = {.busy_ns = 10e6}};
+    of->share.operations[DMG_OPERATION_READ] = of->share.rounds[DMG_OPERATION_READ] = 1000;
+    of->share.serial_rounds[DMG_OPERATION_READ] = 1000;
+    of->share.bytes[DMG_OPERATION_READ] = 1000 * 1000;
+    of->stretch.shares = of->run.shares = &of->share;
+    of->run.stretches = &of->stretch;
+    of->run.ran_on = (dmg_link_settings){.name = "test", .line_bytes = 1};
+    of->run.ran_on.cells[DMG_LINK_READ_LATENCY] = 1000;
+    of->run.ran_on.cells[DMG_LINK_READ_BANDWIDTH] = 1;
+    of->work = (dmg_link_work){.run = &of->run, .bare_seconds = 0.010, .linked_seconds = 0.012};
 }
 
-static void the_model_gives_back_what_was_measured(void)
+/** Seconds over its own link with other latencies and capacities. */
+static double seconds_at(const small_work *of, double latency_factor, double capacity_divisor)
 {
-    dmg_link_work work = reads_one_by_one();
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &work.link), 0.012, NEAR);
-    work.linked_seconds = 0.0101; /* most of the link's time was hidden */
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &work.link), 0.0101, NEAR);
-    work.linked_seconds = 0.009; /* noise */
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &work.link), 0.010, NEAR);
+    dmg_link_settings link = dmg_link_scaled(&of->run.ran_on, latency_factor, capacity_divisor);
+    return dmg_link_work_seconds(&of->work, &link);
+}
+
+static void over_its_own_link_a_run_takes_what_was_measured(void)
+{
+    small_work of;
+    reads_one_by_one(&of);
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 1, 1), 0.012, NEAR);
+    of.work.linked_seconds = 0.0101; /* the model is off by a fifth */
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 1, 1), 0.0101, NEAR);
+    of.work.linked_seconds = 0.009; /* noise */
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 1, 1), 0.010, NEAR);
 }
 
 static void latency_and_bandwidth_count_apart(void)
 {
-    dmg_link_work work = reads_one_by_one();
-    dmg_link_settings slower = dmg_link_scaled(&work.link, 3, 1);
-    dmg_link_settings narrower = dmg_link_scaled(&work.link, 1, 3);
-    CU_ASSERT_DOUBLE_EQUAL(slower.cells[DMG_LINK_READ_LATENCY], 3000, NEAR);
-    CU_ASSERT_DOUBLE_EQUAL(narrower.cells[DMG_LINK_READ_BANDWIDTH], 1.0 / 3, NEAR);
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &slower), 0.010 + 0.001 + 0.003, NEAR);
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &narrower), 0.010 + 0.003 + 0.001, NEAR);
+    small_work of;
+    reads_one_by_one(&of);
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 3, 1), 0.010 + 0.001 + 0.003, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 1, 2), 0.010 + 0.002 + 0.001, NEAR);
+}
+
+static void an_error_of_the_model_that_is_a_share_cancels(void)
+{
+    small_work of;
+    reads_one_by_one(&of);
+    of.work.bare_seconds *= 2; /* all that was measured is twice what the model says */
+    of.work.linked_seconds *= 2;
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 3, 1), 2 * 0.014, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 1, 3), 2 * 0.014, NEAR);
 }
 
 static void what_is_posted_together_waits_once(void)
 {
-    dmg_link_work work = reads_one_by_one();
-    work.counters.serial_parts[DMG_OPERATION_READ] = 10 * DMG_ROUND_PARTS;
-    work.linked_seconds = 0.010 + 0.001 + 10e-6;
-    dmg_link_settings slower = dmg_link_scaled(&work.link, 100, 1);
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &slower), 0.010 + 0.001 + 1e-3, NEAR);
+    small_work of;
+    reads_one_by_one(&of);
+    of.share.rounds[DMG_OPERATION_READ] = of.share.serial_rounds[DMG_OPERATION_READ] = 10;
+    of.work.linked_seconds = 0.010 + 0.001 + 10e-6;
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 100, 1), 0.010 + 0.001 + 1e-3, NEAR);
+}
+
+static void no_link_is_faster_than_none(void)
+{
+    small_work of;
+    reads_one_by_one(&of);
+    of.work.bare_seconds = 0.0115;
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 1e-6, 1e-6), 0.0115, NEAR);
 }
 
 static void work_without_a_link_depends_on_none(void)
 {
-    dmg_link_work work = reads_one_by_one();
-    memset(&work.link, 0, sizeof work.link);
-    work.linked_seconds = work.bare_seconds;
-    dmg_link_settings scaled = dmg_link_scaled(&work.link, 7, 7);
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&work, &scaled), work.bare_seconds, NEAR);
+    small_work of;
+    reads_one_by_one(&of);
+    dmg_link_settings slow = dmg_link_scaled(&of.run.ran_on, 7, 7);
+    of.run.has_link = false;
+    memset(&of.run.ran_on, 0, sizeof of.run.ran_on);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_work_seconds(&of.work, &slow), 0.012, NEAR);
+    CU_ASSERT_DOUBLE_EQUAL(seconds_at(&of, 7, 7), 0.012, NEAR);
+}
+
+static void tails_grow_with_latencies_and_no_limit_stays_none(void)
+{
+    dmg_link_settings link = {.name = "test", .line_bytes = 1};
+    for (int cell = 0; cell < DMG_LINK_CELLS; cell++) {
+        link.cells[cell] = cell == DMG_LINK_READ_RATE ? 0 : 60;
+    }
+    dmg_link_settings scaled = dmg_link_scaled(&link, 2, 3);
+    for (int cell = DMG_LINK_READ_LATENCY; cell <= DMG_LINK_MESSAGE_LATENCY; cell++) {
+        CU_ASSERT_DOUBLE_EQUAL(scaled.cells[cell], 120, NEAR);
+    }
+    for (int cell = DMG_LINK_READ_BANDWIDTH; cell <= DMG_LINK_CHANNEL_ATOMIC_RATE; cell++) {
+        CU_ASSERT_DOUBLE_EQUAL(scaled.cells[cell], cell == DMG_LINK_READ_RATE ? 0 : 20, NEAR);
+    }
+    for (int cell = DMG_LINK_READ_P99; cell <= DMG_LINK_WRITE_P999; cell++) {
+        CU_ASSERT_DOUBLE_EQUAL(scaled.cells[cell], 120, NEAR);
+    }
 }
 
 static void a_lead_flips_where_the_times_meet(void)
 {
     /* 10 ms and 2 ms of link against 10 ms and 8 ms: with x times 2 and 8 by x they meet at x = 2. */
-    dmg_link_work winner = reads_one_by_one();
-    dmg_link_work second = reads_one_by_one();
-    second.link.cells[DMG_LINK_READ_LATENCY] = 4000;
-    second.link.cells[DMG_LINK_READ_BANDWIDTH] = 0.25;
-    second.linked_seconds = 0.018;
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_flip_factor(&winner, &second, 1, 64), 2, 1e-6);
-    CU_ASSERT_EQUAL(dmg_link_flip_factor(&second, &winner, 1, 64), 1);
-    second.bare_seconds = 100; /* then links decide nothing */
-    second.linked_seconds = 100.008;
-    CU_ASSERT_TRUE(isinf(dmg_link_flip_factor(&winner, &second, 1, 64)));
+    small_work winner;
+    small_work second;
+    reads_one_by_one(&winner);
+    reads_one_by_one(&second);
+    second.run.ran_on.cells[DMG_LINK_READ_LATENCY] = 4000;
+    second.run.ran_on.cells[DMG_LINK_READ_BANDWIDTH] = 0.25;
+    second.work.linked_seconds = 0.018;
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_flip_factor(&winner.work, &second.work, 1, 64), 2, 1e-6);
+    CU_ASSERT_EQUAL(dmg_link_flip_factor(&second.work, &winner.work, 1, 64), 1);
+    second.share.busy_ns = 100e9; /* then links decide nothing */
+    second.work.bare_seconds = 100;
+    second.work.linked_seconds = 100.008;
+    CU_ASSERT_TRUE(isinf(dmg_link_flip_factor(&winner.work, &second.work, 1, 64)));
 }
 
 /* ---- axes ---- */
@@ -259,6 +319,17 @@ static uint32_t occurrences(const char *text, const char *part)
     return count;
 }
 
+static void write_csv(FILE *to, const void *what)
+{
+    dmg_csv_text(to, what);
+}
+
+static void a_field_of_csv_may_hold_anything(void)
+{
+    CU_ASSERT_STRING_EQUAL(written(write_csv, "a \"link\", changed"), "\"a \"\"link\"\", changed\"");
+    CU_ASSERT_STRING_EQUAL(written(write_csv, ""), "\"\"");
+}
+
 static void a_chart_draws_what_can_be_drawn(void)
 {
     const double x[] = {1, 10, 100};
@@ -319,16 +390,22 @@ int main(int argc, char **argv)
         DMG_TEST(a_median_is_the_middle_or_the_mean_of_two), DMG_TEST(the_winner_has_the_least_median),
         DMG_TEST(rounds_are_compared_with_themselves),       DMG_TEST(a_lead_of_a_per_cent_or_of_one_round_is_none),
         DMG_TEST(the_mean_of_algorithms_is_geometric),       {NULL, NULL}};
-    const dmg_test sensitivity[] = {
-        DMG_TEST(the_model_gives_back_what_was_measured), DMG_TEST(latency_and_bandwidth_count_apart),
-        DMG_TEST(what_is_posted_together_waits_once),     DMG_TEST(work_without_a_link_depends_on_none),
-        DMG_TEST(a_lead_flips_where_the_times_meet),      {NULL, NULL}};
+    const dmg_test sensitivity[] = {DMG_TEST(over_its_own_link_a_run_takes_what_was_measured),
+                                    DMG_TEST(latency_and_bandwidth_count_apart),
+                                    DMG_TEST(an_error_of_the_model_that_is_a_share_cancels),
+                                    DMG_TEST(what_is_posted_together_waits_once),
+                                    DMG_TEST(no_link_is_faster_than_none),
+                                    DMG_TEST(work_without_a_link_depends_on_none),
+                                    DMG_TEST(tails_grow_with_latencies_and_no_limit_stays_none),
+                                    DMG_TEST(a_lead_flips_where_the_times_meet),
+                                    {NULL, NULL}};
     const dmg_test charts[] = {DMG_TEST(axes_show_all_values_between_round_numbers),
                                DMG_TEST(values_lie_by_their_logarithm),
                                DMG_TEST(ticks_ascend_and_are_few),
                                DMG_TEST(numbers_have_their_units),
                                DMG_TEST(text_stands_for_itself),
                                DMG_TEST(what_no_page_may_have_is_replaced),
+                               DMG_TEST(a_field_of_csv_may_hold_anything),
                                DMG_TEST(a_chart_draws_what_can_be_drawn),
                                DMG_TEST(bars_are_as_long_as_their_parts),
                                {NULL, NULL}};
