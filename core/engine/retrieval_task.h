@@ -8,7 +8,7 @@
 
 #include "core/engine/retrieval.h"
 
-#define DMG_EDGE_BUFFER_BYTES (UINT64_C(256) << 10)
+#define DMG_EDGE_BUFFER_BYTES (UINT64_C(128) << 10)
 /** Reads closer than this are merged: fetching so many bytes too many costs less than one more operation. */
 #define DMG_MERGE_GAP_BYTES 256
 /** Rounds of lengths that stand in front of lists are fetched with so much memory at most. */

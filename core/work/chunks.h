@@ -13,7 +13,7 @@
 
 #define DMG_WORKERS_MAX 64
 /** A multiple of 64, so that a word of the activation bitmap belongs to one chunk. */
-#define DMG_CHUNK_VERTICES_MAX 4096
+#define DMG_CHUNK_VERTICES_MAX 1024
 
 /**
  * Which vertices of a range are taken, when several compute nodes have the same range and share it out: blocks of
