@@ -160,8 +160,8 @@ def more_compute_nodes_than_partitions_form_groups():
         out = run("run", "cc", "small", "--pool", "p", "--cns", 2, "--threads", 1, "--caching", "full").out
         require("2 compute nodes of 1 thread, each caching all attributes, over" in out, out)
         run("load", DENSE_IDS, "--pool", "p", "--as", "fine", "--partitions", 23)
-        error = run("run", "pagerank", "fine", "--pool", "p", "--cns", 23, "--threads", 1, "--direction", "pull", expect=LIMIT).err
-        require("fewer partitions" in one_line(error), error)
+        # More than have arrays of partial sums: the sums travel by value.
+        same(answer_of("pagerank", "fine", "--cns", 23, "--threads", 1, "--direction", "pull"), expected(DENSE_IDS, "pagerank"), 1e-6)
 
 
 def all_algorithms_and_kinds_of_graphs():
