@@ -1,3 +1,4 @@
 dmg_unit_test(transport_ucx LINK dmg-transport)
-target_sources(unit-transport_ucx PRIVATE unit/transport_processes.c unit/transport_ucx_liar.c)
+target_sources(unit-transport_ucx PRIVATE unit/transport_processes.c unit/transport_ucx_liar.c
+               unit/transport_ucx_protocol.c)
 set_tests_properties(unit.transport_ucx PROPERTIES TIMEOUT 600)
