@@ -1,7 +1,7 @@
 /**
  * @file graph_store.h
- * A graph in the pool (DMG, section 4.2; design.md, section 6): the index and the external ids split by range over the
- * memory nodes, out-of-place lists dealt out in batches, round robin.
+ * A graph in the pool (DMG, section 4.2): the index and the external ids split by range over the memory nodes,
+ * out-of-place lists dealt out to them in batches, in turns.
  */
 #ifndef DMG_CORE_STORE_GRAPH_STORE_H
 #define DMG_CORE_STORE_GRAPH_STORE_H
@@ -107,7 +107,7 @@ uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *
 static inline bool dmg_graph_store_owns(const dmg_graph_store *store, const dmg_range_array *array)
 {
     return array == &store->out_index || array == &store->in_index || array == &store->out_degrees ||
-           array == &store->ids;
+           array == &store->ids || array == &store->tiny_chunks;
 }
 
 /** The index to walk along the arcs, or against them; NULL when the store does not have it. */

@@ -142,6 +142,8 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
         BREAK(tiny_chunk_count, DMG_TINY_CHUNKS_MAX + 1),
         BREAK(tiny_chunks.count, 46),
         BREAK(tiny_chunks.element_bytes, 4),
+        BREAK(tiny_chunks.node_count, 0),
+        BREAK(tiny_chunks.ends[0], 63),
         BREAK(tiny_chunks.base[0], outside),
         BREAK(out_index.count, 2999),
         BREAK(out_index.ends[0], 1500),
@@ -187,6 +189,9 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
     dmg_graph_store neither = store;
     neither.has_out = neither.has_in = false;
     CU_ASSERT_EQUAL(dmg_graph_store_check(&neither, sizeof neither, pool.client), DMG_ERR_CORRUPT);
+    dmg_graph_store without_shares = store;
+    memset(without_shares.shares.weight, 0, sizeof without_shares.shares.weight);
+    CU_ASSERT_EQUAL(dmg_graph_store_check(&without_shares, sizeof without_shares, pool.client), DMG_ERR_CORRUPT);
     dmg_graph_store wrapping = store;
     wrapping.has_ids = false;
     wrapping.first_id = UINT64_MAX - 100;
