@@ -1,7 +1,7 @@
 /**
  * @file transport.h
- * The interconnect as the layers above see it (design.md, section 4): memory nodes offer segments and serve messages;
- * compute nodes open channels to them and post one-sided operations and messages.
+ * The interconnect as the layers above see it: memory nodes offer segments and serve messages; compute nodes open
+ * channels to them and post one-sided operations and messages.
  *
  * Nothing above this file names a backend: what differs between them is asked through dmg_capabilities.
  *

@@ -1,6 +1,6 @@
 /**
  * @file budget.h
- * The cache budget of a compute node: a hard limit, accounted by purpose (design.md, section 7).
+ * The cache budget of a compute node: a hard limit, accounted by purpose.
  *
  * Whatever a compute node keeps for a run is allocated through its budget: the cached partition, the buffers of the
  * tasks in flight, the queues of the update coordinator. An allocation that would exceed the budget fails with

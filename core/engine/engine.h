@@ -1,7 +1,6 @@
 /**
  * @file engine.h
- * The iteration loop on one compute node: joins the store, the update coordinator and the workers (design.md, section
- * 7).
+ * The iteration loop on one compute node: joins the store, the update coordinator and the workers.
  *
  * An algorithm is a vertex program (vertex_program.h) that is run on an engine; all ranks of a job run the same one.
  */

@@ -1,6 +1,6 @@
 /**
  * @file groups.h
- * How the compute nodes of a job share out a graph (DMG, section 4.3.1; design.md, section 6).
+ * How the compute nodes of a job share out a graph (DMG, section 4.3.1).
  *
  * A store that was cut into P partitions serves any number of compute nodes. Up to P of them take one or several
  * partitions each. More form *groups*: the members of a group have all partitions among them, each caches its own, and

@@ -107,6 +107,7 @@ typedef struct dmg_iteration_clock {
     dmg_counters counters;
 } dmg_iteration_clock;
 
+/** Zero what is counted, and start the clock. */
 void dmg_engine_begin_iteration(dmg_engine *engine, uint64_t active_vertices, dmg_iteration_clock *clock);
 /** Append a row; the caller has filled in direction, density, active vertices and its own counts. */
 dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_clock *clock, dmg_iteration row);

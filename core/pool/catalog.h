@@ -1,6 +1,6 @@
 /**
  * @file catalog.h
- * The catalog as node 0 keeps it: names to small values, each tied to a job or to nobody (design.md, section 5).
+ * The catalog as node 0 keeps it: names to small values, each tied to a job or to nobody.
  *
  * Used by the serving thread alone. Names have been checked by the caller: not empty, terminated within
  * DMG_CATALOG_NAME_BYTES.

@@ -1,7 +1,6 @@
 /**
  * @file memory_node.h
- * A memory node: a segment, and one thread that serves it (design.md, section 5): memory, the catalog, jobs with
- * barriers.
+ * A memory node: a segment, and one thread that serves it: memory, the catalog, jobs with barriers.
  *
  * The segment's memory is handed out through a jemalloc arena whose extents come from it. Node 0 also keeps the catalog
  * and the jobs.

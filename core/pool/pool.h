@@ -1,6 +1,6 @@
 /**
  * @file pool.h
- * A compute node's view of a pool: memory from any node, the catalog of named objects, jobs (design.md, section 5).
+ * A compute node's view of a pool: memory from any node, the catalog of named objects, jobs.
  *
  * All calls use the given channel, so they are as thread-safe as it is: one thread at a time.
  */

@@ -1,6 +1,6 @@
 /**
  * @file graph_catalog.h
- * Graphs that stay in a pool: loaded once, found by name, used by many runs (design.md, section 5).
+ * Graphs that stay in a pool: loaded once, found by name, used by many runs.
  *
  *     graph/NAME       the graph's entry: it belongs to the pool
  *     use/NAME/JOB     somebody works on the graph: it belongs to that job, and goes with it, however it ends

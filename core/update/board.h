@@ -58,6 +58,8 @@ typedef struct dmg_board dmg_board;
 /** Elements of sizeof(dmg_board_line) that the directories of a job have. */
 uint64_t dmg_board_directory_lines(uint32_t ranks, uint32_t buffers_max);
 
+/** All memory in this process comes from the budget, and is refused here or not at all; the pool's comes as it is
+ * needed. */
 dmg_status dmg_board_create(const dmg_board_setup *setup, dmg_board **board);
 /** NULL is allowed. Buffers in the pool are freed with the job. */
 void dmg_board_destroy(dmg_board *board);
@@ -90,6 +92,7 @@ dmg_status dmg_board_collect(dmg_board *board, dmg_channel *channel, uint32_t *c
  */
 dmg_status dmg_board_take(dmg_board *board, dmg_channel *channel, uint32_t worker, void *items, uint32_t *count);
 
+/** As many items of `item_bytes` as fit into a buffer. */
 uint32_t dmg_board_items_a_buffer(const dmg_board *board);
 uint32_t dmg_board_item_bytes(const dmg_board *board);
 

@@ -54,6 +54,7 @@ static inline void dmg_passed_add(dmg_passed *sum, const dmg_passed *more)
     sum->bytes += more->bytes;
 }
 
+/** Of ranks, or of iterations. */
 void dmg_traffic_add(dmg_traffic *sum, const dmg_traffic *more);
 /** `more` was counted before `sum` by the same counters. */
 void dmg_traffic_subtract(dmg_traffic *sum, const dmg_traffic *more);
