@@ -59,74 +59,53 @@ static double counted_bytes_in_place(const dmg_link_settings *link, const dmg_pr
                                  : counted_bytes(link, share->in_place_spans, share->in_place_bytes);
 }
 
-/** What a share asks of the links. */
-typedef struct demand {
-    double reads, writes, atomics; /* operations */
-    double read_bytes, write_bytes;
-} demand;
-
-static demand demand_of(const dmg_link_settings *link, const dmg_predict_share *share)
+static dmg_link_amounts demand_of(const dmg_link_settings *link, const dmg_predict_share *share)
 {
     const double *operations = share->operations;
     const double *bytes = share->bytes;
     double atomics = operations[DMG_OPERATION_CAS] + operations[DMG_OPERATION_FAA] + share->in_place_atomics;
     double atomic_bytes = fmax(8.0, link->line_bytes) * atomics;
-    return (demand){.reads = operations[DMG_OPERATION_READ] + share->in_place_spans,
-                    .writes = operations[DMG_OPERATION_WRITE] + operations[DMG_OPERATION_MESSAGE],
-                    .atomics = atomics,
-                    .read_bytes = counted_bytes(link, operations[DMG_OPERATION_READ], bytes[DMG_OPERATION_READ]) +
-                                  counted_bytes_in_place(link, share) + atomic_bytes,
-                    .write_bytes =
-                        counted_bytes(link, operations[DMG_OPERATION_WRITE], bytes[DMG_OPERATION_WRITE]) +
-                        counted_bytes(link, operations[DMG_OPERATION_MESSAGE], bytes[DMG_OPERATION_MESSAGE]) +
-                        atomic_bytes};
+    return (dmg_link_amounts){
+        .reads = operations[DMG_OPERATION_READ] + share->in_place_spans,
+        .writes = operations[DMG_OPERATION_WRITE] + operations[DMG_OPERATION_MESSAGE],
+        .atomics = atomics,
+        .read_bytes = counted_bytes(link, operations[DMG_OPERATION_READ], bytes[DMG_OPERATION_READ]) +
+                      counted_bytes_in_place(link, share) + atomic_bytes,
+        .write_bytes = counted_bytes(link, operations[DMG_OPERATION_WRITE], bytes[DMG_OPERATION_WRITE]) +
+                       counted_bytes(link, operations[DMG_OPERATION_MESSAGE], bytes[DMG_OPERATION_MESSAGE]) +
+                       atomic_bytes};
 }
 
-/** The time that limits take of an operation rate, and of bandwidth: each the longer of what goes side by side. */
-typedef struct limits {
-    double operations_ns;
-    double bytes_ns;
-} limits;
-
-static double longest(const limits *of)
+static double longest(const dmg_link_limits *of)
 {
     return fmax(of->operations_ns, of->bytes_ns);
 }
 
-static dmg_predict_part longer_part(const limits *of)
+static dmg_predict_part longer_part(const dmg_link_limits *of)
 {
     return of->bytes_ns >= of->operations_ns ? DMG_PREDICT_BYTES : DMG_PREDICT_OPERATIONS;
 }
 
-static limits limits_of_link(const dmg_link_settings *link, const demand *asked)
-{
-    const double *cells = link->cells;
-    double rate = time_ns(asked->reads, cells[DMG_LINK_READ_RATE] * MEGA) +
-                  time_ns(asked->writes + asked->atomics, cells[DMG_LINK_WRITE_RATE] * MEGA);
-    return (limits){.operations_ns = fmax(rate, time_ns(asked->atomics, cells[DMG_LINK_ATOMIC_RATE] * MEGA)),
-                    .bytes_ns = fmax(time_ns(asked->read_bytes, cells[DMG_LINK_READ_BANDWIDTH] * GIGA),
-                                     time_ns(asked->write_bytes, cells[DMG_LINK_WRITE_BANDWIDTH] * GIGA))};
-}
-
-static limits limits_of_connection(const dmg_link_settings *link, const demand *asked)
+static dmg_link_limits limits_of_connection(const dmg_link_settings *link, const dmg_link_amounts *asked)
 {
     const double *cells = link->cells;
     double rate = time_ns(asked->reads + asked->writes + asked->atomics, cells[DMG_LINK_CHANNEL_RATE] * MEGA);
-    return (limits){.operations_ns = fmax(rate, time_ns(asked->atomics, cells[DMG_LINK_CHANNEL_ATOMIC_RATE] * MEGA)),
-                    .bytes_ns = fmax(time_ns(asked->read_bytes, cells[DMG_LINK_CHANNEL_READ_BANDWIDTH] * GIGA),
-                                     time_ns(asked->write_bytes, cells[DMG_LINK_CHANNEL_WRITE_BANDWIDTH] * GIGA))};
+    return (dmg_link_limits){
+        .operations_ns = fmax(rate, time_ns(asked->atomics, cells[DMG_LINK_CHANNEL_ATOMIC_RATE] * MEGA)),
+        .bytes_ns = fmax(time_ns(asked->read_bytes, cells[DMG_LINK_CHANNEL_READ_BANDWIDTH] * GIGA),
+                         time_ns(asked->write_bytes, cells[DMG_LINK_CHANNEL_WRITE_BANDWIDTH] * GIGA))};
 }
 
-static demand scaled(const demand *asked, double by)
+static dmg_link_amounts scaled(const dmg_link_amounts *asked, double by)
 {
-    return (demand){.reads = asked->reads * by,
-                    .writes = asked->writes * by,
-                    .atomics = asked->atomics * by,
-                    .read_bytes = asked->read_bytes * by,
-                    .write_bytes = asked->write_bytes * by};
+    return (dmg_link_amounts){.reads = asked->reads * by,
+                              .writes = asked->writes * by,
+                              .atomics = asked->atomics * by,
+                              .read_bytes = asked->read_bytes * by,
+                              .write_bytes = asked->write_bytes * by};
 }
 
-static void add_demand(demand *sum, const demand *more)
+static void add_demand(dmg_link_amounts *sum, const dmg_link_amounts *more)
 {
     sum->reads += more->reads;
     sum->writes += more->writes;
@@ -161,15 +140,15 @@ static round_shape shape_of(const dmg_predict_share *share)
  * The time on the link of what a task must have before it goes on. Lists are dealt out over all memory nodes, so that a
  * round of several operations uses several links.
  */
-static limits first_of(const dmg_link_settings *link, const demand *of_connection, uint32_t mns,
-                       const round_shape *shape)
+static dmg_link_limits first_of(const dmg_link_settings *link, const dmg_link_amounts *of_connection, uint32_t mns,
+                                const round_shape *shape)
 {
-    limits own = limits_of_connection(link, of_connection);
-    limits alone = limits_of_link(link, of_connection);
+    dmg_link_limits own = limits_of_connection(link, of_connection);
+    dmg_link_limits alone = dmg_link_limits_of(link, of_connection);
     double spread = fmin(mns, fmax(1, shape->operations));
     double by = mns / spread / shape->overlap;
-    return (limits){.operations_ns = fmax(own.operations_ns, alone.operations_ns) * by,
-                    .bytes_ns = fmax(own.bytes_ns, alone.bytes_ns) * by};
+    return (dmg_link_limits){.operations_ns = fmax(own.operations_ns, alone.operations_ns) * by,
+                             .bytes_ns = fmax(own.bytes_ns, alone.bytes_ns) * by};
 }
 
 /** What messages cost on the new link: what the memory node took, which was waited for on the old one too. */
@@ -197,7 +176,7 @@ static void add_part(node_time *time, dmg_predict_part part, double ns)
 }
 
 /** The rest up to a limit that takes longer is that limit's. */
-static void raise_to(node_time *time, const limits *to)
+static void raise_to(node_time *time, const dmg_link_limits *to)
 {
     if (longest(to) > time->total) {
         add_part(time, longer_part(to), longest(to) - time->total);
@@ -247,12 +226,12 @@ static node_time node_time_of(const dmg_predict_run *run, const dmg_link_setting
     }
     rounds_ns /= workers;
     add_part(&time, DMG_PREDICT_BYTES, message_bytes_ns(link, share) / workers);
-    demand asked = demand_of(link, share);
-    demand of_worker = scaled(&asked, 1 / workers);
-    demand of_connection = scaled(&of_worker, 1.0 / mns);
-    limits own = limits_of_connection(link, &of_connection);
+    dmg_link_amounts asked = demand_of(link, share);
+    dmg_link_amounts of_worker = scaled(&asked, 1 / workers);
+    dmg_link_amounts of_connection = scaled(&of_worker, 1.0 / mns);
+    dmg_link_limits own = limits_of_connection(link, &of_connection);
     round_shape shape = shape_of(share);
-    limits first = first_of(link, &of_connection, mns, &shape);
+    dmg_link_limits first = first_of(link, &of_connection, mns, &shape);
     double hidden_ns = fmin(post_ns, post_credit_ns(share) / workers);
     add_part(&time, DMG_PREDICT_COMPUTE, post_ns - hidden_ns);
     if (rounds_ns + longest(&first) > hidden_ns) {
@@ -348,7 +327,7 @@ static double barriers_ns(const dmg_predict_run *run, const dmg_link_settings *l
 }
 
 static node_time slowest_node(const dmg_predict_run *run, const dmg_link_settings *link, uint32_t mns, uint32_t cns,
-                              const dmg_predict_stretch *stretch, demand *all)
+                              const dmg_predict_stretch *stretch, dmg_link_amounts *all)
 {
     node_time slowest = {{0}, -1};
     const dmg_predict_share scaled_share = cns != run->cns ? redistributed(run, stretch, cns) : stretch->shares[0];
@@ -358,7 +337,7 @@ static node_time slowest_node(const dmg_predict_run *run, const dmg_link_setting
         node_time time = node_time_of(run, link, mns, stretch->lone_workers, share);
         slowest = time.total > slowest.total ? time : slowest;
         if (link) {
-            demand asked = demand_of(link, share);
+            dmg_link_amounts asked = demand_of(link, share);
             asked = scaled(&asked, (double)cns / distinct);
             add_demand(all, &asked);
         }
@@ -379,11 +358,11 @@ void dmg_predict(const dmg_predict_run *run, const dmg_link_settings *link, uint
     *prediction = (dmg_prediction){0};
     for (uint64_t i = 0; i < run->stretch_count; i++) {
         const dmg_predict_stretch *stretch = &run->stretches[i];
-        demand all = {0};
+        dmg_link_amounts all = {0};
         node_time time = slowest_node(run, link, mns, cns, stretch, &all);
         if (link) {
-            demand of_node = scaled(&all, load_of(run, mns));
-            limits link_limits = limits_of_link(link, &of_node);
+            dmg_link_amounts of_node = scaled(&all, load_of(run, mns));
+            dmg_link_limits link_limits = dmg_link_limits_of(link, &of_node);
             bounded += longest(&link_limits) > time.total;
             raise_to(&time, &link_limits);
         }

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -419,12 +420,17 @@ dmg_status dmg_run_compute(dmg_run *run)
  * them are. */
 static double busy_seconds(const dmg_run *run, const dmg_counters *sum)
 {
-    uint64_t atomics = sum->operations[DMG_OPERATION_CAS] + sum->operations[DMG_OPERATION_FAA];
-    uint64_t writes = sum->operations[DMG_OPERATION_WRITE] + sum->operations[DMG_OPERATION_MESSAGE];
-    return dmg_link_busy_seconds(
-        &run->link, (sum->operations[DMG_OPERATION_READ] + sum->in_place_spans) / run->mn_count, writes / run->mn_count,
-        atomics / run->mn_count, (sum->bytes[DMG_OPERATION_READ] + sum->in_place_bytes) / run->mn_count,
-        (sum->bytes[DMG_OPERATION_WRITE] + sum->bytes[DMG_OPERATION_MESSAGE]) / run->mn_count);
+    const uint64_t *operations = sum->operations;
+    const uint64_t *bytes = sum->bytes;
+    double nodes = run->mn_count;
+    const dmg_link_amounts share = {
+        .reads = (double)(operations[DMG_OPERATION_READ] + sum->in_place_spans) / nodes,
+        .writes = (double)(operations[DMG_OPERATION_WRITE] + operations[DMG_OPERATION_MESSAGE]) / nodes,
+        .atomics = (double)(operations[DMG_OPERATION_CAS] + operations[DMG_OPERATION_FAA]) / nodes,
+        .read_bytes = (double)(bytes[DMG_OPERATION_READ] + sum->in_place_bytes) / nodes,
+        .write_bytes = (double)(bytes[DMG_OPERATION_WRITE] + bytes[DMG_OPERATION_MESSAGE]) / nodes};
+    dmg_link_limits limits = dmg_link_limits_of(&run->link, &share);
+    return fmax(limits.operations_ns, limits.bytes_ns) / 1e9;
 }
 
 dmg_run_totals dmg_run_total(const dmg_run *run)

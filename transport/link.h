@@ -81,12 +81,25 @@ const char *dmg_link_mode_name(dmg_link_mode mode);
 /** What latency an atomic operation has: that of the cell, or of a software lock. */
 double dmg_link_atomic_latency_ns(const dmg_link_settings *settings);
 
+/** What is asked of a link: operations, and the bytes of each direction. */
+typedef struct dmg_link_amounts {
+    double reads;
+    double writes; /**< with messages */
+    double atomics;
+    double read_bytes, write_bytes;
+} dmg_link_amounts;
+
+/** The time that an operation rate takes, and bandwidth: each the longer of what goes side by side. */
+typedef struct dmg_link_limits {
+    double operations_ns;
+    double bytes_ns;
+} dmg_link_limits;
+
 /**
- * The least time, in seconds, that one memory node's link is busy with these totals: a bound that waiting cannot beat,
- * whatever the overlap.
+ * How long one memory node's link is busy with what is asked of it: the longer of both is a bound that waiting cannot
+ * beat, whatever the overlap. Where the link has no limit, no time.
  */
-double dmg_link_busy_seconds(const dmg_link_settings *settings, uint64_t reads, uint64_t writes, uint64_t atomics,
-                             uint64_t read_bytes, uint64_t write_bytes);
+dmg_link_limits dmg_link_limits_of(const dmg_link_settings *settings, const dmg_link_amounts *asked);
 
 /* ---- profiles ---- */
 

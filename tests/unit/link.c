@@ -252,9 +252,14 @@ static void busiest_resource_bounds_the_time(void)
                                                   [DMG_LINK_READ_RATE] = 10,
                                                   [DMG_LINK_WRITE_RATE] = 5,
                                                   [DMG_LINK_ATOMIC_RATE] = 1}};
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_busy_seconds(&settings, 0, 0, 0, 4000000000, 1000000000), 2, 1e-9);
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_busy_seconds(&settings, 10000000, 5000000, 0, 0, 0), 2, 1e-9);
-    CU_ASSERT_DOUBLE_EQUAL(dmg_link_busy_seconds(&settings, 0, 0, 3000000, 0, 0), 3, 1e-9);
+    const dmg_link_amounts bytes = {.read_bytes = 4000000000, .write_bytes = 1000000000};
+    const dmg_link_amounts operations = {.reads = 10000000, .writes = 5000000};
+    const dmg_link_amounts atomics = {.atomics = 3000000};
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_limits_of(&settings, &bytes).bytes_ns, 2e9, 1);
+    CU_ASSERT_EQUAL(dmg_link_limits_of(&settings, &bytes).operations_ns, 0);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_limits_of(&settings, &operations).operations_ns, 2e9, 1);
+    CU_ASSERT_DOUBLE_EQUAL(dmg_link_limits_of(&settings, &atomics).operations_ns, 3e9, 1);
+    CU_ASSERT_EQUAL(dmg_link_limits_of(&settings, &atomics).bytes_ns, 0);
 }
 
 /* ---- verdicts ---- */

@@ -130,23 +130,18 @@ void dmg_link_costs_from(const dmg_link_settings *settings, double ticks_a_secon
     costs->line_bytes = settings->line_bytes;
 }
 
-static double time_of(double amount, double a_second)
+/** Nanoseconds of an amount at a rate; no rate, no time. */
+static double time_ns(double amount, double a_second)
 {
-    return a_second > 0 ? amount / a_second : 0;
+    return a_second > 0 ? amount / a_second * NANOSECONDS : 0;
 }
 
-double dmg_link_busy_seconds(const dmg_link_settings *settings, uint64_t reads, uint64_t writes, uint64_t atomics,
-                             uint64_t read_bytes, uint64_t write_bytes)
+dmg_link_limits dmg_link_limits_of(const dmg_link_settings *settings, const dmg_link_amounts *asked)
 {
     const double *cells = settings->cells;
-    const double busy[] = {time_of((double)reads, cells[DMG_LINK_READ_RATE] * MEGA) +
-                               time_of((double)(writes + atomics), cells[DMG_LINK_WRITE_RATE] * MEGA),
-                           time_of((double)read_bytes, cells[DMG_LINK_READ_BANDWIDTH] * GIGA),
-                           time_of((double)write_bytes, cells[DMG_LINK_WRITE_BANDWIDTH] * GIGA),
-                           time_of((double)atomics, cells[DMG_LINK_ATOMIC_RATE] * MEGA)};
-    double most = 0;
-    for (size_t i = 0; i < sizeof busy / sizeof busy[0]; i++) {
-        most = busy[i] > most ? busy[i] : most;
-    }
-    return most;
+    double rate = time_ns(asked->reads, cells[DMG_LINK_READ_RATE] * MEGA) +
+                  time_ns(asked->writes + asked->atomics, cells[DMG_LINK_WRITE_RATE] * MEGA);
+    return (dmg_link_limits){.operations_ns = fmax(rate, time_ns(asked->atomics, cells[DMG_LINK_ATOMIC_RATE] * MEGA)),
+                             .bytes_ns = fmax(time_ns(asked->read_bytes, cells[DMG_LINK_READ_BANDWIDTH] * GIGA),
+                                              time_ns(asked->write_bytes, cells[DMG_LINK_WRITE_BANDWIDTH] * GIGA))};
 }
