@@ -99,8 +99,9 @@ typedef struct dmg_session_options {
  * @param options       copied; NULL: all defaults
  * @param[out] session  to be closed with dmg_session_close; NULL on failure
  * @return DMG_OK; DMG_ERR_ARGUMENT for options that make no sense; DMG_ERR_LIMIT for too many nodes, ranks or threads;
- * DMG_ERR_UNSUPPORTED when this machine has not what the transport needs; DMG_ERR_MEMORY, DMG_ERR_IO; DMG_ERR_PEER when
- * a memory node does not answer; DMG_ERR_PROTOCOL when it is none, or the token is wrong
+ * DMG_ERR_UNSUPPORTED when this machine has not what the transport needs; DMG_ERR_EXISTS when another memory node uses
+ * the memory that the transport names; DMG_ERR_MEMORY, DMG_ERR_IO; DMG_ERR_PEER when a memory node does not answer;
+ * DMG_ERR_PROTOCOL when it is none, or the token is wrong
  *
  * Thread-safe. Costs milliseconds, and the start of a thread for each memory node.
  */
