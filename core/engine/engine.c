@@ -96,6 +96,34 @@ static dmg_status open_workers(dmg_engine *engine)
     return status;
 }
 
+/* What all workers retrieve with. */
+static dmg_status set_up_retrieval(dmg_engine *engine)
+{
+    const dmg_engine_options *options = &engine->options;
+    const dmg_groups *groups = &engine->groups;
+    engine->retrieval_setup =
+        (dmg_retrieval_setup){.client = engine->client,
+                              .budget = engine->budget,
+                              .store = engine->store,
+                              .first_partition = engine->first_partition,
+                              .last_partition = engine->last_partition,
+                              .rank = groups->member,
+                              .ranks = groups->members,
+                              .tasks = options->tasks_in_flight,
+                              .activation = step_of(options->merge_activation, options->batch_activation),
+                              .index = step_of(options->merge_index, options->batch_index),
+                              .lists = step_of(options->merge_lists, options->batch_lists)};
+    if (options->reschedule_degree == DMG_RESCHEDULE_NEVER) {
+        return DMG_OK;
+    }
+    dmg_status status =
+        dmg_reschedule_create(engine->budget, options->threads, options->reschedule_degree, &engine->reschedule);
+    engine->retrieval_setup.reschedule = engine->reschedule;
+    engine->retrieval_setup.segment_edges = options->reschedule_degree;
+    engine->retrieval_setup.steals = options->steal_segments == DMG_SWITCH_ON;
+    return status;
+}
+
 dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *job, const dmg_graph_store *store,
                              const dmg_engine_options *options, dmg_engine **out)
 {
@@ -138,24 +166,8 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
             status = dmg_error(DMG_ERR_MEMORY, "creating %u workers: out of memory", options->threads);
         }
     }
-    engine->retrieval_setup =
-        (dmg_retrieval_setup){.client = client,
-                              .budget = engine->budget,
-                              .store = store,
-                              .first_partition = engine->first_partition,
-                              .last_partition = engine->last_partition,
-                              .rank = groups->member,
-                              .ranks = groups->members,
-                              .tasks = engine->options.tasks_in_flight,
-                              .activation = step_of(options->merge_activation, options->batch_activation),
-                              .index = step_of(options->merge_index, options->batch_index),
-                              .lists = step_of(options->merge_lists, options->batch_lists)};
-    if (status == DMG_OK && engine->options.reschedule_degree != DMG_RESCHEDULE_NEVER) {
-        status = dmg_reschedule_create(engine->budget, options->threads, engine->options.reschedule_degree,
-                                       &engine->reschedule);
-        engine->retrieval_setup.reschedule = engine->reschedule;
-        engine->retrieval_setup.segment_edges = engine->options.reschedule_degree;
-        engine->retrieval_setup.steals = options->steal_segments == DMG_SWITCH_ON;
+    if (status == DMG_OK) {
+        status = set_up_retrieval(engine);
     }
     if (status == DMG_OK) {
         status = open_workers(engine);
