@@ -2,7 +2,8 @@
  * @file engine.h
  * The iteration loop on one compute node: joins the store, the update coordinator and the workers.
  *
- * An algorithm is a vertex program (vertex_program.h) that is run on an engine; all ranks of a job run the same one.
+ * An algorithm is a vertex program (monotone.h, accumulate.h) that is run on an engine; all ranks of a job run the same
+ * one.
  */
 #ifndef DMG_CORE_ENGINE_ENGINE_H
 #define DMG_CORE_ENGINE_ENGINE_H
