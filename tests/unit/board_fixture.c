@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define SEGMENT_BYTES (UINT64_C(32) << 20)
-
 void board_fixture_clear(board_fixture *fixture, uint32_t rank)
 {
     fixture->rounds[rank]++;
@@ -18,7 +16,7 @@ void board_fixture_open(board_fixture *fixture, const char *transport, uint32_t 
     memset(fixture, 0, sizeof *fixture);
     fixture->ranks = ranks;
     fixture->workers = workers;
-    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &fixture->pool), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 2, BOARD_FIXTURE_SEGMENT_BYTES, &fixture->pool), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &fixture->budget), DMG_OK);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         for (uint32_t worker = 0; worker < workers; worker++) {

@@ -8,8 +8,9 @@
 #include "core/update/board.h"
 #include "pool_fixture.h"
 
-#define BOARD_FIXTURE_RANKS_MAX   4
-#define BOARD_FIXTURE_WORKERS_MAX 3
+#define BOARD_FIXTURE_RANKS_MAX     4
+#define BOARD_FIXTURE_WORKERS_MAX   3
+#define BOARD_FIXTURE_SEGMENT_BYTES (UINT64_C(32) << 20)
 
 /** A board a rank, with a channel for each worker, on a pool of two memory nodes. */
 typedef struct board_fixture {
