@@ -2,14 +2,13 @@
 
 #include "algorithms/algorithm.h"
 #include "core/base/error.h"
+#include "core/engine/groups.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define CNS_MOST 64
 
 /** The pair from one testbed, so the fairest comparison there is (docs/links.md). */
 static const char *const default_configurations[] = {"cxl_shm,polar-cxl", "ucx,polar-rdma"};
@@ -183,9 +182,10 @@ static dmg_status plan_cns(dmg_compare *compare)
         if (status != DMG_OK) {
             return dmg_error_prefix(status, "--cns");
         }
-        if (number < 1 || number > CNS_MOST || compare->cns_count == DMG_COMPARE_CNS_MAX) {
+        if (number < 1 || number > DMG_COMPUTE_NODES_MAX || compare->cns_count == DMG_COMPARE_CNS_MAX) {
             return dmg_error(DMG_ERR_ARGUMENT, "--cns %s: expected at most %d numbers from 1 to %d, as in 1,2,4",
-                             dmg_value_text(compare->settings, DMG_OPTION_CNS_LIST), DMG_COMPARE_CNS_MAX, CNS_MOST);
+                             dmg_value_text(compare->settings, DMG_OPTION_CNS_LIST), DMG_COMPARE_CNS_MAX,
+                             DMG_COMPUTE_NODES_MAX);
         }
         compare->cns[compare->cns_count++] = (uint32_t)number;
         if (!rest[length]) {

@@ -3,6 +3,7 @@
 #include "cli/text.h"
 #include "core/base/checked.h"
 #include "core/base/error.h"
+#include "core/engine/groups.h"
 #include "core/store/tiny_chunk.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_TRANSPORT] = {"transport", DMG_TYPE_TEXT, "T", NULL, "cxl_shm", 0, 0, 0, 0,
                               "interconnect: cxl_shm or ucx, with options after a colon (docs/transports.md)"},
     [DMG_OPTION_MNS] = {"mns", DMG_TYPE_NUMBER, "M", NULL, "1", 1, 16, 0, 0, "memory nodes to start"},
-    [DMG_OPTION_CNS] = {"cns", DMG_TYPE_NUMBER, "C", NULL, "1", 1, 64, 0, 0, "compute nodes to start"},
+    [DMG_OPTION_CNS] = {"cns", DMG_TYPE_NUMBER, "C", NULL, "1", 1, DMG_COMPUTE_NODES_MAX, 0, 0,
+                        "compute nodes to start"},
     [DMG_OPTION_THREADS] = {"threads", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 1024, 0, 0,
                             "worker threads a compute node (default: this machine's cores / C)"},
     [DMG_OPTION_CACHE] = {"cache", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 4096, NONE, 0, 0,

@@ -13,6 +13,7 @@
 #define TASKS_IN_FLIGHT_MAX     64
 
 _Static_assert(DMG_ENGINE_THREADS_MAX == DMG_WORKERS_MAX, "reports have room for all workers");
+_Static_assert(DMG_COMPUTE_NODES_MAX <= DMG_RANKS_MAX, "boards have room for all compute nodes");
 
 /* ---- making and unmaking ---- */
 
