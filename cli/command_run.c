@@ -40,6 +40,7 @@ void dmg_run_choose_threads(dmg_run *run)
         cpu_set_t set;
         int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
         uint32_t threads = (uint32_t)cores / run->cn_count;
+        threads = threads > DMG_ENGINE_THREADS_MAX ? DMG_ENGINE_THREADS_MAX : threads;
         dmg_set_number(run->settings, DMG_OPTION_THREADS, threads > 0 ? threads : 1);
     }
     run->threads = (uint32_t)dmg_number(run->settings, DMG_OPTION_THREADS);

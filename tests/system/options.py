@@ -443,7 +443,7 @@ def misuses():
     for words in (
             ("fly",), ("run",), ("run", "cc"), ("run", "sorting", GRAPH), ("run", "cc", GRAPH, "another"),
             ("run", "cc", GRAPH, "--mns"), ("run", "cc", GRAPH, "--mns", "0"), ("run", "cc", GRAPH, "--mns", "two"),
-            ("run", "cc", GRAPH, "--cns", "-1"), ("run", "cc", GRAPH, "--threads", "0"),
+            ("run", "cc", GRAPH, "--cns", "-1"), ("run", "cc", GRAPH, "--threads", "0"), ("run", "cc", GRAPH, "--threads", "65"),
             ("run", "cc", GRAPH, "--cache", "much"), ("run", "cc", GRAPH, "--peer-timeout", "5"),
             ("run", "cc", GRAPH, "--directed", "--undirected"), ("run", "cc", GRAPH, "--direction", "sideways"),
             ("run", "pagerank", GRAPH, "--damping", "1.5"), ("run", "pagerank", GRAPH, "--tolerance", "-1"),
