@@ -3,11 +3,11 @@
  */
 #include "api/session_state.h"
 #include "core/base/error.h"
+#include "core/base/topology.h"
 #include "core/pool/token.h"
 #include "core/work/chunks.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,13 +78,6 @@ static dmg_status take_name(const char *name, char taken[DMG_SESSION_NAME_BYTES]
     return DMG_OK;
 }
 
-static uint32_t core_count(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (uint32_t)count : 1;
-}
-
 static dmg_status take_options(const dmg_session_options *options, dmg_session *session)
 {
     dmg_status status = check_ranks(options);
@@ -96,7 +89,7 @@ static dmg_status take_options(const dmg_session_options *options, dmg_session *
     }
     session->rank = options->rank;
     session->size = options->size ? options->size : 1;
-    session->threads = options->threads ? options->threads : core_count();
+    session->threads = options->threads ? options->threads : dmg_topology_usable_cpus();
     session->cache_bytes = options->cache_bytes;
     if (status == DMG_OK && session->threads > DMG_WORKERS_MAX) {
         if (options->threads) {

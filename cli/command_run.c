@@ -14,9 +14,9 @@
 #include "cli/text.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/topology.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,9 +37,7 @@ static dmg_status unknown_algorithm(const char *name)
 void dmg_run_choose_threads(dmg_run *run)
 {
     if (!dmg_has(run->settings, DMG_OPTION_THREADS)) {
-        cpu_set_t set;
-        int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-        uint32_t threads = (uint32_t)cores / run->cn_count;
+        uint32_t threads = dmg_topology_usable_cpus() / run->cn_count;
         threads = threads > DMG_ENGINE_THREADS_MAX ? DMG_ENGINE_THREADS_MAX : threads;
         dmg_set_number(run->settings, DMG_OPTION_THREADS, threads > 0 ? threads : 1);
     }

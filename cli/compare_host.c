@@ -1,9 +1,9 @@
 /* The machine that a comparison runs on: what it is, and how much of it other programs leave. */
 #include "cli/compare.h"
+#include "core/base/topology.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -75,9 +75,7 @@ void dmg_compare_describe_host(dmg_compare *compare)
 {
     char processor[128];
     struct utsname system;
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    compare->cores = cores > 0 ? (uint32_t)cores : 1;
+    compare->cores = dmg_topology_usable_cpus();
     compare->core_share = measure_share(compare->cores);
     read_processor(processor, sizeof processor);
     bool has_system = uname(&system) == 0;

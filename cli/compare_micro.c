@@ -2,9 +2,9 @@
 
 #include "cli/exit_code.h"
 #include "core/base/error.h"
+#include "core/base/topology.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +22,10 @@ static const dmg_option_id perf_options[] = {DMG_OPTION_DURATION, DMG_OPTION_NUM
 /** 1, 2, 4 ... threads, as many as this machine has cores, at most 8. */
 static void thread_counts(char *text, size_t capacity)
 {
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    uint32_t cores = dmg_topology_usable_cpus();
     int used = snprintf(text, capacity, "1");
-    for (int threads = 2; threads <= cores && threads <= 8; threads *= 2) {
-        used += snprintf(text + used, capacity - (size_t)used, ",%d", threads);
+    for (uint32_t threads = 2; threads <= cores && threads <= 8; threads *= 2) {
+        used += snprintf(text + used, capacity - (size_t)used, ",%u", threads);
     }
 }
 

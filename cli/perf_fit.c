@@ -6,9 +6,9 @@
  */
 #include "cli/perf.h"
 #include "core/base/error.h"
+#include "core/base/topology.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,13 +21,6 @@
 #define LINE_BYTES  64
 #define NANO        1e9
 #define MILLION     1e6
-
-static uint32_t core_count(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (uint32_t)count : 1;
-}
 
 /** A cell, the point that shows it, and the unit. */
 typedef struct fitted_cell {
@@ -77,7 +70,7 @@ static dmg_status write_cells(FILE *file, const dmg_perf_region *region, const c
     dmg_status status = DMG_OK;
     for (size_t i = 0; i < sizeof fitted / sizeof fitted[0] && status == DMG_OK; i++) {
         dmg_perf_point point = fitted[i].point;
-        point.threads = fitted[i].is_of_all_cores ? core_count() : 1;
+        point.threads = fitted[i].is_of_all_cores ? dmg_topology_usable_cpus() : 1;
         dmg_perf_result result;
         status = dmg_perf_measure(region, &point, FIT_NS, &result);
         if (status == DMG_OK) {

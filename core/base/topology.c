@@ -9,6 +9,13 @@ static int node_of_cpu(int cpu)
     return node < 0 ? 0 : node;
 }
 
+uint32_t dmg_topology_usable_cpus(void)
+{
+    cpu_set_t allowed;
+    int count = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 void dmg_topology_read(dmg_topology *topology)
 {
     cpu_set_t allowed;

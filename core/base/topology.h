@@ -20,6 +20,9 @@ typedef struct dmg_topology {
     uint16_t nodes[DMG_TOPOLOGY_CPUS_MAX]; /**< of each: 0 to node_count - 1, by ascending NUMA node */
 } dmg_topology;
 
+/** CPUs that the caller may use, at least 1. */
+uint32_t dmg_topology_usable_cpus(void);
+
 /** What this machine and the caller's affinity say. A machine without NUMA has one node. */
 void dmg_topology_read(dmg_topology *topology);
 

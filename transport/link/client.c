@@ -4,10 +4,10 @@
  */
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/topology.h"
 #include "transport/link/model.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +15,10 @@
 #define PINGS              24
 #define NANOSECONDS_SECOND 1e9
 
-static uint32_t core_count(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (uint32_t)count : 1;
-}
-
 /* Spinning threads must not outnumber the cores; a memory node whose program serves every operation needs one too. */
 static bool is_to_account(const dmg_client *client, const dmg_link_settings *settings, char *why, size_t capacity)
 {
-    uint32_t cores = core_count();
+    uint32_t cores = dmg_topology_usable_cpus();
     uint32_t serving = client->capabilities.flags & DMG_CAPABILITY_ONE_SIDED ? 0 : client->node_count;
     uint32_t waiting = settings->spinners ? settings->spinners : 1;
     bool is_accounting =
