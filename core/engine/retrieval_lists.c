@@ -31,10 +31,14 @@ static bool segments_of_rank(const dmg_retrieval *retrieval, const uint8_t *entr
                                     dmg_first_partition_of(shape->partition_count, rank + 1, ranks), before, edges);
 }
 
-/* Long lists go to the back. */
+/* Long lists go to the back. An empty one is none: fetched together with one before it, it would take room in a buffer
+ * that may have none. */
 static void add_span(const dmg_retrieval *retrieval, dmg_task *task, uint32_t vertex, dmg_address first_edge,
                      uint32_t count, uint32_t before, uint32_t local)
 {
+    if (count == 0) {
+        return;
+    }
     bool is_long =
         retrieval->setup.reschedule && count > retrieval->setup.segment_edges && first_edge != DMG_ADDRESS_NULL;
     task->spans[is_long ? --task->long_first : task->span_count++] =
@@ -244,7 +248,7 @@ static bool reach_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan,
     for (uint32_t j = 0; j < task->span_count && is_good; j++) {
         dmg_span *span = &task->spans[j];
         is_good = reach_span(retrieval, span, reached);
-        if (is_good && span->count > 0) {
+        if (is_good) {
             add_edges(task, task->chunk.first, span, 0, span->count, span->in_place);
         }
     }
@@ -338,22 +342,18 @@ void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
         uint64_t room = at < DMG_EDGE_BUFFER_BYTES ? (DMG_EDGE_BUFFER_BYTES - at) / edge_bytes : 0;
         uint32_t left = span->count - task->next_edge;
         uint32_t count = left < room ? left : (uint32_t)room;
-        if (left > 0 && count == 0) {
+        if (count == 0) {
             break;
         }
         if (!merges) {
             post_lists(retrieval, task, read_first, read_at, read_bytes);
-        }
-        if (!merges) {
             read_first = address;
             read_bytes = 0;
             read_at = at;
         }
         used = at + (uint64_t)count * edge_bytes;
         read_bytes = used - read_at;
-        if (count > 0) {
-            add_edges(task, task->chunk.first, span, task->next_edge, count, task->edge_buffer + at);
-        }
+        add_edges(task, task->chunk.first, span, task->next_edge, count, task->edge_buffer + at);
         task->next_edge += count;
         if (task->next_edge == span->count) {
             task->next_edge = 0;

@@ -32,6 +32,7 @@ struct bench {
     dmg_chunks *chunks;
     /* What the phase found. */
     uint64_t stride; /* every so many vertices are selected */
+    bool local_segments_only;
     uint64_t chunk_count;
     uint64_t edges;
     uint64_t edge_sum; /* of (vertex + 1) * (destination + 1) */
@@ -117,6 +118,7 @@ static dmg_counters walk(struct bench *bench, uint64_t stride)
                                .stream_count = 1,
                                .streams = {{&bench->values, 1, DMG_STREAM_READ}},
                                .index = &bench->store.out_index,
+                               .local_segments_only = bench->local_segments_only,
                                .select = select_some,
                                .apply = look,
                                .context = bench};
@@ -279,6 +281,34 @@ static void without_embedding_every_vertex_with_edges_has_a_list(void)
     tear_down(&bench);
 }
 
+/*
+ * The list of vertex 0 fills the buffer to the last byte, all of it in partition 1; close behind it, the list of vertex
+ * 1 has its end, and nothing in that partition.
+ */
+static void a_list_without_edges_of_this_node_is_not_fetched_behind_a_full_buffer(void)
+{
+    enum { FULL = 32768, FEW = 20 };
+    struct bench bench = {.local_segments_only = true};
+    dmg_sparse_graph_make(128, 64, FULL + FEW, false, &bench.graph);
+    uint64_t *offsets = (uint64_t *)bench.graph.out.offsets;
+    uint32_t *destinations = (uint32_t *)bench.graph.out.destinations;
+    offsets[1] = FULL;
+    for (uint32_t i = 0; i < 2 * (FULL + FEW); i++) {
+        destinations[i] = i < FULL ? 100 : 5;
+    }
+    set_up(&bench, &(dmg_store_options){.partition_count = 2});
+    CU_ASSERT_EQUAL(bench.store.partition_first[1], 64);
+    bench.setup.first_partition = bench.setup.rank = 1;
+    bench.setup.ranks = 2;
+    dmg_counters counters = walk(&bench, 1);
+    const dmg_purpose_counters *lists = &counters.purposes[DMG_PURPOSE_LISTS];
+    CU_ASSERT_EQUAL(bench.edges, FULL);
+    CU_ASSERT_EQUAL(bench.edge_sum, FULL * UINT64_C(101));
+    CU_ASSERT_EQUAL(done(&counters, DMG_PURPOSE_LISTS), 1);
+    CU_ASSERT_EQUAL(lists->bytes + lists->in_place_bytes, FULL * 4);
+    tear_down(&bench);
+}
+
 /* Vertices 0, 1024, 2048 and 3072 have 3,000 edges, each alone in its chunk. */
 static void rescheduling_bounds_the_largest_task(void)
 {
@@ -407,6 +437,7 @@ static const dmg_test tests[] = {
     DMG_TEST(a_batch_is_rung_once_and_without_batching_each_operation_is),
     DMG_TEST(every_combination_of_switches_sees_every_edge_once),
     DMG_TEST(without_embedding_every_vertex_with_edges_has_a_list),
+    DMG_TEST(a_list_without_edges_of_this_node_is_not_fetched_behind_a_full_buffer),
     DMG_TEST(rescheduling_bounds_the_largest_task),
     DMG_TEST(a_memory_node_that_dies_in_a_long_list_ends_all_workers),
     DMG_TEST(more_long_lists_than_the_buffer_holds_are_walked_all_the_same),
