@@ -4,7 +4,7 @@
 machine_soft_roce() { # [RESULTS], when there is another payload
     local results=${1:-$work/results/soft_roce}
     [ -n "${1:-}" ] || make_results "$results" soft_roce.sh
-    qemu "$results" 480 -machine q35 -m 2G
+    qemu "$results" 720 -machine q35 -m 2G
 }
 
 # Node 0 has the processors. Node 1 has memory only, farther away, as its HMAT says. An NVDIMM, which is real memory, stands in for a DAX

@@ -86,8 +86,8 @@ kill_node() {
 holds "a soft-RoCE device comes up" one_device
 rc_data=ucx:data=rc_verbs,device=dmgrxe,$retry
 export DMGRAPH_TEST_TRANSPORT=$rc_data
-suite "transport over rc_verbs" 150 "$BUILD/tests/unit-transport"
-suite "faults over rc_verbs" 150 "$BUILD/tests/unit-transport_ucx"
+suite "transport over rc_verbs" 240 "$BUILD/tests/unit-transport"
+suite "faults over rc_verbs" 240 "$BUILD/tests/unit-transport_ucx"
 unset DMGRAPH_TEST_TRANSPORT
 over dmgrxe "rc_verbs" "ucx:data=rc_verbs,messages=rc_verbs,device=dmgrxe,$retry"
 over dmgrxe "ud_verbs" "ucx:data=message,messages=ud_verbs,device=dmgrxe"
