@@ -42,7 +42,9 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 dmg_status dmg_list_placement_make(const dmg_pool_shares *shares, uint64_t vertex_count, const uint64_t *offsets,
                                    uint64_t first, uint64_t last, dmg_list_placement *placement)
 {
-    uint64_t units = (last - first) / DMG_PLACEMENT_VERTICES + 1;
+    /* Batches are placed whole, also the one that `last` lies in. */
+    uint64_t batches = last / DMG_STORE_BATCH_VERTICES + (last % DMG_STORE_BATCH_VERTICES != 0);
+    uint64_t units = (batches * DMG_STORE_BATCH_VERTICES - first) / DMG_PLACEMENT_VERTICES + 1;
     *placement = (dmg_list_placement){.first = first, .nodes = malloc(units)};
     if (!placement->nodes) {
         return dmg_error(DMG_ERR_MEMORY, "placing the lists of %llu vertices: out of memory",
