@@ -28,7 +28,7 @@ def run(bench):
                   "which thread of those that share two cores gets the work is chance")
     bench.finding("arcs of the largest step of one task, without and with re-scheduling", f"{without[5]:,}, {with_it[5]:,}",
                   "hubs are cut at 1,024", None, "counts",
-                  "a step has all arcs that fit a buffer of 256 KiB, so the longest lists come in pieces in any case")
+                  "a step has all arcs that fit a buffer of 128 KiB, so the longest lists come in pieces in any case")
     bench.finding("hubs that were cut, and the segments that they became", f"{with_it[6]:,}, {with_it[7]:,}", "hubs are cut at 1,024",
                   with_it[7] > with_it[6] > 0 == without[6], "counts")
     bench.plot("fig28")
