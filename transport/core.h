@@ -79,9 +79,11 @@ struct dmg_channel {
     uint32_t node_count;
     uint32_t unrung; /**< operations posted since the last ring */
     uint32_t deaths_seen;
-    bool *is_failed;             /**< by node: fail_node was called */
-    dmg_node_traffic *traffic;   /**< by node */
-    uint64_t round_since_ns;     /**< its first post */
+    bool *is_failed;           /**< by node: fail_node was called */
+    dmg_node_traffic *traffic; /**< by node */
+    uint64_t round_since_ns;   /**< its first post, when it is timed */
+    uint32_t rounds_begun;
+    bool round_is_timed;
     const dmg_completion *round; /**< whose operation was posted last; NULL when something was waited for since */
     bool has_touched;            /**< spans in place that were not waited for yet */
     dmg_purpose purpose;

@@ -71,8 +71,8 @@ typedef struct dmg_counters {
     uint64_t waits;           /**< times that dmg_wait found something pending: depends on how fast the link is */
     uint64_t wait_ns;         /**< time in dmg_wait, and waiting for an emulated link in place */
     uint64_t message_wait_ns; /**< of it, for messages: what a memory node took to answer, and its way */
-    uint64_t post_ns;         /**< from a round's first post until the thread went on to wait or to something else */
-    uint64_t modelled_ns;     /**< time of an emulated link that was accounted for, not spent (link.h) */
+    uint64_t post_ns; /**< from a round's first post until the thread went on to wait or to something else; sampled */
+    uint64_t modelled_ns; /**< time of an emulated link that was accounted for, not spent (link.h) */
     dmg_purpose_counters purposes[DMG_PURPOSES];
 } dmg_counters;
 
