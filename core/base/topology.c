@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* libnuma keeps the CPUs of a node from the first call that asks for them on, and locks nothing: two engines of one
- * process that begin at the same time would be in it together. */
+ * process that begin at the same time would be in it together. Whoever asks for CPUs of nodes does so here. */
 static pthread_mutex_t libnuma = PTHREAD_MUTEX_INITIALIZER;
 
 static int node_of_cpu(int cpu)
@@ -19,6 +19,19 @@ uint32_t dmg_topology_usable_cpus(void)
     cpu_set_t allowed;
     int count = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
     return count > 0 ? (uint32_t)count : 1;
+}
+
+bool dmg_topology_node_has_cpus(int node)
+{
+    struct bitmask *cpus = numa_available() < 0 ? NULL : numa_allocate_cpumask();
+    if (!cpus) {
+        return false;
+    }
+    pthread_mutex_lock(&libnuma);
+    bool has_cpus = numa_node_to_cpus(node, cpus) == 0 && numa_bitmask_weight(cpus) > 0;
+    pthread_mutex_unlock(&libnuma);
+    numa_free_cpumask(cpus);
+    return has_cpus;
 }
 
 static void list_cpus(const cpu_set_t *allowed, dmg_topology *topology)

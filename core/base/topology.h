@@ -9,6 +9,7 @@
 #define DMG_CORE_BASE_TOPOLOGY_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DMG_TOPOLOGY_CPUS_MAX CPU_SETSIZE
@@ -23,7 +24,10 @@ typedef struct dmg_topology {
 /** CPUs that the caller may use, at least 1. */
 uint32_t dmg_topology_usable_cpus(void);
 
-/** What this machine and the caller's affinity say. A machine without NUMA has one node. */
+/** Whether a NUMA node has CPUs, of this process or not. False when the machine does not tell. Thread-safe. */
+bool dmg_topology_node_has_cpus(int node);
+
+/** What this machine and the caller's affinity say. A machine without NUMA has one node. Thread-safe. */
 void dmg_topology_read(dmg_topology *topology);
 
 /** The CPU of the worker, and its node. More workers than CPUs share them. The topology has CPUs. */

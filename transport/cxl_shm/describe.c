@@ -2,6 +2,7 @@
  * What this machine offers to the cxl_shm backend, and its table of operations.
  */
 #include "core/base/error.h"
+#include "core/base/topology.h"
 #include "transport/cxl_shm/shm.h"
 
 #include <dirent.h>
@@ -80,11 +81,7 @@ static void describe_nodes(listing *lines)
     for (int node = 0; node <= numa_max_node(); node++) {
         long long free_bytes;
         long long bytes = numa_node_size64(node, &free_bytes);
-        struct bitmask *cpus = numa_allocate_cpumask();
-        bool has_cpus = cpus && numa_node_to_cpus(node, cpus) == 0 && numa_bitmask_weight(cpus) > 0;
-        if (cpus) {
-            numa_free_cpumask(cpus);
-        }
+        bool has_cpus = dmg_topology_node_has_cpus(node);
         if (bytes <= 0 || (node == 0 && has_cpus)) {
             continue;
         }
