@@ -98,8 +98,10 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                                 "ring these reads once a batch"},
     [DMG_OPTION_EMBED] = {"embed", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
                           "keep the edges of vertices with few of them in the index"},
-    [DMG_OPTION_RESCHEDULE_DEGREE] = {"reschedule-degree", DMG_TYPE_NUMBER, "N", NULL, "16384", 0, UINT32_MAX - 1, 0, 0,
-                                      "walk lists of more edges in segments of N; 0: never"},
+    [DMG_OPTION_RESCHEDULE_DEGREE] =
+        {"reschedule-degree", DMG_TYPE_NUMBER, "N", NULL, "16384", 0, UINT32_MAX - 1, 0, 0,
+         "walk lists of more edges in segments of N; 0: never (where lists are copied at most "
+         "32768, with weights 16384)"},
     [DMG_OPTION_STEAL_SEGMENTS] = {"steal-segments", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
                                    "idle workers take segments of others' lists"},
     [DMG_OPTION_CACHE_INDEX] = {"cache-index", DMG_TYPE_CHOICE, NULL, "off|on", "off", 0, 0, 0, 0,

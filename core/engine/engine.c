@@ -120,7 +120,6 @@ static dmg_status set_up_retrieval(dmg_engine *engine)
     dmg_status status =
         dmg_reschedule_create(engine->budget, options->threads, options->reschedule_degree, &engine->reschedule);
     engine->retrieval_setup.reschedule = engine->reschedule;
-    engine->retrieval_setup.segment_edges = options->reschedule_degree;
     engine->retrieval_setup.steals = options->steal_segments == DMG_SWITCH_ON;
     return status;
 }

@@ -70,7 +70,8 @@ typedef struct dmg_engine_options {
     dmg_switch merge_lists;
     dmg_switch batch_lists;
     uint32_t reschedule_degree; /**< longer lists are walked in segments of so many edges (core/work/reschedule.h); 0:
-                                   DMG_RESCHEDULE_DEGREE_DEFAULT; DMG_RESCHEDULE_NEVER: none are */
+                                   DMG_RESCHEDULE_DEGREE_DEFAULT; DMG_RESCHEDULE_NEVER: none are. More than fit into a
+                                   buffer, where segments are copied, is DMG_ERR_ARGUMENT (retrieval.h) */
     dmg_switch steal_segments;  /**< workers that run out of vertices take segments of others */
     bool cache_index;           /**< read the index once, and keep it (cached_index.h) */
     /** Called as each iteration begins (0, 1, ...), for progress; may be NULL. */

@@ -24,13 +24,20 @@ struct buffer_need {
     uint64_t bytes;
 };
 
+/* A chunk has so many vertices at least, and a list that is cut by rank becomes a piece for each. */
+static uint32_t count_pieces(const dmg_retrieval_setup *setup)
+{
+    uint32_t pieces = DMG_CHUNK_VERTICES_MIN * setup->ranks;
+    return pieces > DMG_CHUNK_VERTICES_MAX ? pieces : DMG_CHUNK_VERTICES_MAX;
+}
+
 static uint32_t list_buffers(struct dmg_retrieval *retrieval, dmg_task *task, struct buffer_need needs[8])
 {
     const uint64_t vertices = DMG_CHUNK_VERTICES_MAX;
     uint32_t count = 0;
     needs[count++] = (struct buffer_need){(void **)&task->selected, vertices * sizeof *task->selected};
-    needs[count++] = (struct buffer_need){(void **)&task->spans, DMG_TASK_SPANS * sizeof *task->spans};
-    needs[count++] = (struct buffer_need){(void **)&task->edges, vertices * sizeof *task->edges};
+    needs[count++] = (struct buffer_need){(void **)&task->spans, retrieval->pieces_max * sizeof *task->spans};
+    needs[count++] = (struct buffer_need){(void **)&task->edges, retrieval->pieces_max * sizeof *task->edges};
     needs[count++] = (struct buffer_need){(void **)&task->stream_buffer, STREAM_BUFFER_BYTES};
     needs[count++] =
         (struct buffer_need){(void **)&task->entry_buffer, vertices * retrieval->setup.store->shape.entry_bytes};
@@ -44,6 +51,21 @@ static uint32_t list_buffers(struct dmg_retrieval *retrieval, dmg_task *task, st
 static uint64_t retrieval_bytes(uint32_t tasks)
 {
     return sizeof(struct dmg_retrieval) + tasks * sizeof(dmg_task);
+}
+
+/* What is cut in segments is copied segment by segment, unless it is reached where it lies. */
+static dmg_status check_segments(const dmg_retrieval *retrieval)
+{
+    const uint32_t edge_bytes = retrieval->setup.store->shape.edge_bytes;
+    const uint32_t edges_max = (uint32_t)(DMG_EDGE_BUFFER_BYTES / edge_bytes);
+    if (!retrieval->setup.reschedule || retrieval->in_place || retrieval->segment_edges <= edges_max) {
+        return DMG_OK;
+    }
+    return dmg_error(DMG_ERR_ARGUMENT,
+                     "long lists cannot be walked in segments of %u edges (--reschedule-degree): over this transport "
+                     "segments are copied into buffers that have room for %u edges of %u bytes; between 1 and %u are "
+                     "possible, or 0 for no segments",
+                     retrieval->segment_edges, edges_max, edge_bytes, edges_max);
 }
 
 dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *channel, uint32_t worker,
@@ -65,12 +87,13 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
     retrieval->is_coherent = (flags & DMG_CAPABILITY_COHERENT) != 0;
     retrieval->owns_all = setup->first_partition == 0 && setup->last_partition == setup->store->shape.partition_count;
     retrieval->task_count = tasks;
-    uint32_t edges_max = (uint32_t)(DMG_EDGE_BUFFER_BYTES / setup->store->shape.edge_bytes);
-    if (retrieval->setup.reschedule && retrieval->setup.segment_edges > edges_max) {
-        retrieval->setup.segment_edges = edges_max;
+    retrieval->pieces_max = count_pieces(setup);
+    retrieval->segment_edges = setup->reschedule ? dmg_reschedule_segment_edges(setup->reschedule) : UINT32_MAX;
+    status = check_segments(retrieval);
+    if (status == DMG_OK) {
+        status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, DMG_FRONT_BUFFER_BYTES, &memory);
+        retrieval->front_buffer = memory;
     }
-    status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, DMG_FRONT_BUFFER_BYTES, &memory);
-    retrieval->front_buffer = memory;
     for (uint32_t i = 0; i < tasks && status == DMG_OK; i++) {
         struct buffer_need needs[8];
         uint32_t count = list_buffers(retrieval, &retrieval->tasks[i], needs);
@@ -312,7 +335,7 @@ static dmg_status step_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan 
     }
     if (task->next_span < task->span_count) {
         begin_lists(retrieval, task);
-    } else if (task->long_first < DMG_TASK_SPANS) {
+    } else if (task->long_first < retrieval->pieces_max) {
         task->stage = DMG_STAGE_LONG_LISTS;
     } else {
         begin_store(retrieval, plan, task);
@@ -382,7 +405,7 @@ static bool take_chunk(dmg_retrieval *retrieval, dmg_chunks *chunks, dmg_task *t
     task->chunk.is_first_round = true;
     task->chunk.skip_store = false;
     task->has_chunk = true;
-    task->long_first = task->long_next = DMG_TASK_SPANS;
+    task->long_first = task->long_next = retrieval->pieces_max;
     return true;
 }
 
@@ -515,10 +538,11 @@ uint32_t dmg_retrieval_chunk_vertices(const dmg_retrieval_setup *setup, const dm
     }
     const uint64_t padding = 64 * DMG_STREAMS_MAX; /* each stream starts on a cache line */
     uint64_t vertices = (STREAM_BUFFER_BYTES - padding) / (bytes_of_64 + 1) * 64;
-    /* A list that is cut by rank becomes a span each, and there are DMG_CHUNK_VERTICES_MAX of them. */
-    uint64_t spans = plan->refer ? DMG_CHUNK_VERTICES_MAX / setup->ranks / 64 * 64 : DMG_CHUNK_VERTICES_MAX;
-    spans = spans == 0 ? 64 : spans;
-    return (uint32_t)(vertices < spans ? vertices : spans);
+    uint64_t most = DMG_CHUNK_VERTICES_MAX;
+    if (plan->refer) { /* each list may become a piece for each rank */
+        most = count_pieces(setup) / setup->ranks / DMG_CHUNK_VERTICES_MIN * DMG_CHUNK_VERTICES_MIN;
+    }
+    return (uint32_t)(vertices < most ? vertices : most);
 }
 
 /* For the counters: so many tasks have something in flight together. Few chunks do not keep all of them busy. */

@@ -132,7 +132,6 @@ typedef struct dmg_retrieval_setup {
     dmg_retrieval_step index;
     dmg_retrieval_step lists;
     dmg_reschedule *reschedule; /**< buffers for long lists, one a worker; NULL: lists are not cut in segments */
-    uint32_t segment_edges;     /**< with `reschedule`: lists of more edges are cut */
     bool steals;                /**< workers that run out of vertices take segments of others */
 } dmg_retrieval_setup;
 
@@ -146,7 +145,10 @@ typedef struct dmg_retrieval_counts {
 
 typedef struct dmg_retrieval dmg_retrieval;
 
-/** One worker's buffers. Costs about half a megabyte a task where lists have to be copied. */
+/**
+ * One worker's buffers. Costs about half a megabyte a task where lists have to be copied. There a segment must fit into
+ * a task's buffer, or it is DMG_ERR_ARGUMENT, with the most that is possible.
+ */
 dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *channel, uint32_t worker,
                                 dmg_retrieval **retrieval);
 /** NULL is allowed. */

@@ -39,8 +39,7 @@ static void add_span(const dmg_retrieval *retrieval, dmg_task *task, uint32_t ve
     if (count == 0) {
         return;
     }
-    bool is_long =
-        retrieval->setup.reschedule && count > retrieval->setup.segment_edges && first_edge != DMG_ADDRESS_NULL;
+    bool is_long = count > retrieval->segment_edges && first_edge != DMG_ADDRESS_NULL;
     task->spans[is_long ? --task->long_first : task->span_count++] =
         (dmg_span){.address = first_edge, .vertex = vertex, .count = count, .before = before, .local = local};
 }
@@ -142,7 +141,7 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
     task->span_count = 0;
     task->next_span = 0;
     task->next_edge = 0;
-    task->long_first = task->long_next = DMG_TASK_SPANS;
+    task->long_first = task->long_next = retrieval->pieces_max;
     for (uint32_t i = 0; i < task->selected_count && status == DMG_OK; i++) {
         uint32_t vertex = task->selected[i];
         const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
@@ -264,7 +263,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
     struct reached reached = {DMG_ADDRESS_NULL, DMG_ADDRESS_NULL};
     task->edges_count = 0;
     task->edges_total = 0;
-    task->long_first = task->long_next = DMG_TASK_SPANS;
+    task->long_first = task->long_next = retrieval->pieces_max;
     dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
     for (uint32_t i = 0; i < task->selected_count; i++) {
         uint32_t vertex = task->selected[i];

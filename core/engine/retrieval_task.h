@@ -34,14 +34,13 @@ typedef struct dmg_span {
     const uint8_t *in_place; /**< edges that need not be fetched, or NULL */
 } dmg_span;
 
-/** Spans a task has room for: short ones from the front, long ones from the back; what is more than a vertex each is
- * for one list that is cut by rank. */
-#define DMG_TASK_SPANS (DMG_CHUNK_VERTICES_MAX + DMG_PARTITIONS_MAX)
+/** The smallest chunk: the vertices of a word of the activation bitmap. */
+#define DMG_CHUNK_VERTICES_MIN 64
 
 typedef struct dmg_task {
     dmg_task_stage stage;
     bool has_chunk;
-    uint32_t long_first;         /**< the spans from here on are long lists */
+    uint32_t long_first;         /**< the spans from here on, up to pieces_max, are long lists */
     uint32_t long_next;          /**< of them, those from here on are in the worker's buffer, or were */
     _Atomic uint64_t unfinished; /**< edges of these that have not been walked */
     dmg_segment segment;         /**< of DMG_STAGE_SEGMENT */
@@ -59,7 +58,7 @@ typedef struct dmg_task {
     uint8_t *edge_buffer;
     const uint8_t *entries; /**< entry_buffer, or in place */
     uint32_t *selected;
-    dmg_span *spans;
+    dmg_span *spans; /**< short lists from the front, long ones from the back */
     dmg_vertex_edges *edges;
     bool streams_are_in_place[DMG_STREAMS_MAX];
 } dmg_task;
@@ -72,6 +71,8 @@ struct dmg_retrieval {
     bool in_place; /**< the pool is reached by loads and stores */
     bool owns_all; /**< all partitions are this compute node's */
     dmg_retrieval_counts counts;
+    uint32_t pieces_max; /**< lists, and pieces of lists that are cut by rank, of one chunk: each may become a span */
+    uint32_t segment_edges; /**< lists of more edges are cut; UINT32_MAX: none are */
     uint32_t *front_buffer;
     uint32_t task_count;
     dmg_task tasks[];

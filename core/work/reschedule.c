@@ -47,6 +47,11 @@ dmg_status dmg_reschedule_create(dmg_budget *budget, uint32_t workers, uint32_t 
     return DMG_OK;
 }
 
+uint32_t dmg_reschedule_segment_edges(const dmg_reschedule *reschedule)
+{
+    return reschedule->segment_edges;
+}
+
 void dmg_reschedule_destroy(dmg_reschedule *reschedule)
 {
     if (!reschedule) {

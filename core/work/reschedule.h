@@ -32,6 +32,8 @@ typedef struct dmg_reschedule dmg_reschedule;
 /** One buffer a worker. `segment_edges` is at least 1. */
 dmg_status dmg_reschedule_create(dmg_budget *budget, uint32_t workers, uint32_t segment_edges,
                                  dmg_reschedule **reschedule);
+/** Lists of more edges are to be cut; no segment has more. */
+uint32_t dmg_reschedule_segment_edges(const dmg_reschedule *reschedule);
 /** NULL is allowed. */
 void dmg_reschedule_destroy(dmg_reschedule *reschedule);
 

@@ -125,6 +125,21 @@ def long_lists_in_segments():
     require(alone["segments_stolen"] == 0 and alone["workers"] == 2, alone)
 
 
+def segments_fit_into_the_buffers_that_they_are_copied_to():
+    star = write("star.el", "".join(f"0 {v} {v % 7}\n{v} 0 1\n" for v in range(1, 40001)))
+
+    def run(transport, edges, expect=OK):
+        return dmgraph("run", "sssp", star, "--transport", transport, "--threads", 2, "--direction", "push", "--reschedule-degree", edges,
+                       "--verify", "--quiet", expect=expect)
+
+    for transport in ("ucx", "ucx:data=message"):
+        run(transport, 16384)
+        for edges in (16385, 32768):
+            line = one_line(run(transport, edges, expect=USAGE).err)
+            require(str(edges) in line and "between 1 and 16384" in line, line)
+    run("cxl_shm", 32768)  # lists are read where they lie
+
+
 def whole_systems():
     """What each is stands in systems.py."""
     for system in ("dmg", "dmg-base", "fam-graph", "fully-cached"):
@@ -520,7 +535,8 @@ def every_option_is_tested():
 def main():
     for function in (
             numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, whole_systems, mechanisms_of_retrieval,
-            long_lists_in_segments, placement, a_cache_that_is_too_small, a_memory_node_that_is_too_small, source,
+            long_lists_in_segments, segments_fit_into_the_buffers_that_they_are_copied_to, placement,
+            a_cache_that_is_too_small, a_memory_node_that_is_too_small, source,
             pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
             lists_that_are_short_go_by_value, partial_sums, cachings, precisions, edges_have_directions,
             a_symmetric_matrix_is_undirected, weights_are_left_out, weights_are_used, repeats_and_loops,

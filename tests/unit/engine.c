@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define SEGMENT_BYTES (UINT64_C(16) << 20)
-#define RANKS_MAX     4
+#define RANKS_MAX     20
 
 static const char *transport;
 static dmg_random randomness;
@@ -39,6 +39,7 @@ struct rank {
     const dmg_algorithm_options *options;
     const char *job_name;
     uint32_t index;
+    uint32_t capabilities;
     void *values; /* rank 0 reads them here */
     dmg_status status;
     char sentence[512];
@@ -89,6 +90,7 @@ static dmg_status run_on_engine(struct rank *rank, dmg_client *client, dmg_chann
     dmg_run_result result;
     memset(&store, 0, sizeof store);
     memset(&result, 0, sizeof result);
+    rank->capabilities = dmg_client_capabilities(client)->flags;
     dmg_status status = share_store(rank, channel, job, &store);
     if (status == DMG_OK) {
         status = dmg_engine_create(client, channel, job, &store, &rank->setting->engine, &engine);
@@ -408,6 +410,59 @@ static void lists_larger_than_the_buffers_are_walked_whole(void)
     dmg_graph_close(&graph);
 }
 
+static bool is_in_place(const struct rank *rank)
+{
+    return (rank->capabilities & DMG_CAPABILITY_LOAD_STORE) != 0;
+}
+
+/* 16,384 edges with weights fill a task's buffer to the last byte; one more is refused where it would be copied there,
+ * by all ranks and before anything is walked. */
+static void segments_are_walked_up_to_the_size_of_the_buffer_and_refused_above(void)
+{
+    const dmg_random_graph_options graph_options = {.vertex_count = 3000,
+                                                    .degree_max = 3,
+                                                    .hub_count = 2,
+                                                    .hub_degree = 50000,
+                                                    .is_directed = true,
+                                                    .weight_kind = DMG_WEIGHT_INT32};
+    const dmg_algorithm_options options = {.source = 0, .tolerance = -1, .damping = -1};
+    const dmg_algorithm *cc = dmg_algorithm_find("cc"); /* in its first iteration all vertices are active */
+    uint32_t values[3000];
+    struct rank ranks[RANKS_MAX];
+    dmg_graph graph;
+    dmg_random_graph_make(&graph_options, &randomness, &graph);
+    struct setting setting = {
+        .nodes = 1, .ranks = 2, .engine = {.threads = 2, .direction = DMG_DIRECTION_PUSH, .reschedule_degree = 16384}};
+    expect_serial_answer(&setting, &graph, cc, ranks);
+    setting.engine.reschedule_degree = 32768;
+    run_job(&setting, &graph, cc, &options, values, ranks);
+    for (uint32_t i = 0; i < setting.ranks; i++) {
+        CU_ASSERT_EQUAL(ranks[i].status, is_in_place(&ranks[i]) ? DMG_OK : DMG_ERR_ARGUMENT);
+        if (!is_in_place(&ranks[i])) {
+            CU_ASSERT_PTR_NOT_NULL(strstr(ranks[i].sentence, "32768"));
+            CU_ASSERT_PTR_NOT_NULL(strstr(ranks[i].sentence, "16384"));
+        }
+    }
+    dmg_graph_close(&graph);
+}
+
+/* Every list reaches into every partition with edges too few to be passed on: with 20 of them, 64 vertices have more
+ * pieces than the largest chunk has vertices. */
+static void lists_in_more_pieces_than_a_chunk_has_vertices_are_walked(void)
+{
+    const dmg_random_graph_options options = {
+        .vertex_count = 1280, .degree_max = 60, .hub_count = 1280, .hub_degree = 60, .is_directed = true};
+    struct rank ranks[RANKS_MAX];
+    dmg_graph graph;
+    dmg_random_graph_make(&options, &randomness, &graph);
+    const struct setting setting = {
+        .nodes = 1,
+        .ranks = 20,
+        .engine = {.threads = 1, .tasks_in_flight = 1, .direction = DMG_DIRECTION_PUSH, .density = DMG_DENSITY_DENSE}};
+    expect_serial_answer(&setting, &graph, dmg_algorithm_find("cc"), ranks);
+    dmg_graph_close(&graph);
+}
+
 static void a_compute_node_caches_the_attributes_of_its_partition_and_no_more(void)
 {
     dmg_graph graph;
@@ -448,6 +503,8 @@ static const dmg_test tests[] = {
     DMG_TEST(float_weights_and_several_partitions_a_compute_node_work),
     DMG_TEST(graphs_of_no_and_of_few_vertices_work),
     DMG_TEST(lists_larger_than_the_buffers_are_walked_whole),
+    DMG_TEST(segments_are_walked_up_to_the_size_of_the_buffer_and_refused_above),
+    DMG_TEST(lists_in_more_pieces_than_a_chunk_has_vertices_are_walked),
     DMG_TEST(a_compute_node_caches_the_attributes_of_its_partition_and_no_more),
     DMG_TEST(a_cache_budget_that_is_too_small_is_an_error_that_says_so),
     {NULL, NULL},

@@ -256,7 +256,6 @@ static void every_combination_of_switches_sees_every_edge_once(void)
             bench.setup.index = (dmg_retrieval_step){bits & 4, bits & 8};
             bench.setup.lists = (dmg_retrieval_step){bits & 16, bits & 32};
             bench.setup.reschedule = bits % 5 ? reschedule : NULL;
-            bench.setup.segment_edges = SMALL_SEGMENT_EDGES;
             walk(&bench, 1 + bits % 3);
             expect_all_edges(&bench);
         }
@@ -323,7 +322,6 @@ static void rescheduling_bounds_the_largest_task(void)
     CU_ASSERT_EQUAL(bench.counts.largest_task, 3000);
     CU_ASSERT_EQUAL(bench.counts.segments, 0);
     bench.setup.reschedule = reschedule;
-    bench.setup.segment_edges = 1024;
     for (uint32_t tasks = 1; tasks <= 4; tasks++) {
         bench.setup.tasks = tasks;
         dmg_counters counters = walk(&bench, 1024);
@@ -348,7 +346,6 @@ static void more_long_lists_than_the_buffer_holds_are_walked_all_the_same(void)
     set_up(&bench, &(dmg_store_options){0});
     CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(bench.budget, 1, SMALL_SEGMENT_EDGES, &reschedule), DMG_OK);
     bench.setup.reschedule = reschedule;
-    bench.setup.segment_edges = SMALL_SEGMENT_EDGES;
     bench.setup.tasks = 4;
     walk(&bench, 1);
     expect_all_edges(&bench);
@@ -399,7 +396,6 @@ static void a_memory_node_that_dies_in_a_long_list_ends_all_workers(void)
     CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(bench.budget, 2, SMALL_SEGMENT_EDGES, &reschedule), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(2, false, &team), DMG_OK);
     bench.setup.reschedule = reschedule;
-    bench.setup.segment_edges = SMALL_SEGMENT_EDGES;
     bench.setup.steals = true;
     bench.setup.tasks = 3;
     dying.plan = (dmg_retrieval_plan){.last = bench.graph.vertex_count,
