@@ -462,5 +462,9 @@ json_t *dmg_capabilities_json(uint32_t flags)
 
 const char *dmg_atomics_name(dmg_atomics_executor executor)
 {
-    return executor == DMG_ATOMICS_CALLER_CPU ? "caller" : executor == DMG_ATOMICS_NIC ? "nic" : "memory_node";
+    static const char *const names[] = {[DMG_ATOMICS_CALLER_CPU] = "caller",
+                                        [DMG_ATOMICS_NIC] = "nic",
+                                        [DMG_ATOMICS_MEMORY_NODE] = "memory_node",
+                                        [DMG_ATOMICS_CALLER_LOCK] = "caller_lock"};
+    return names[executor];
 }

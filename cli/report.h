@@ -60,7 +60,7 @@ dmg_status dmg_iteration_from_json(json_t *object, dmg_iteration *iteration);
 /** "load_store coherent", and so on; "-" for none. */
 void dmg_capabilities_text(uint32_t flags, char *text, size_t capacity);
 json_t *dmg_capabilities_json(uint32_t flags);
-/** "caller", "nic", "memory_node". */
+/** "caller", "nic", "memory_node", "caller_lock". */
 const char *dmg_atomics_name(dmg_atomics_executor executor);
 const char *dmg_direction_name(dmg_direction direction);
 const char *dmg_density_name(dmg_density density);

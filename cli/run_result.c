@@ -143,10 +143,17 @@ static dmg_status stream_values(dmg_run *run, dmg_client *client, char *kept)
     return status;
 }
 
+/* The compute nodes have what the launcher's own client has, over the run's emulated link. */
+static void note_capabilities(dmg_run *run, const dmg_client *client)
+{
+    run->capabilities = *dmg_client_capabilities(client);
+    run->capabilities.atomics = dmg_atomics_over(run->has_link ? &run->link : NULL, run->capabilities.atomics);
+}
+
 static dmg_status read_values(dmg_run *run, char *kept)
 {
     if (run->pool) {
-        run->capabilities = *dmg_client_capabilities(run->pool->client);
+        note_capabilities(run, run->pool->client);
         dmg_status status = stream_values(run, run->pool->client, kept);
         return status == DMG_OK ? dmg_run_pool_usage(run) : status;
     }
@@ -162,7 +169,7 @@ static dmg_status read_values(dmg_run *run, char *kept)
     dmg_client *client = NULL;
     dmg_status status = dmg_client_open(&options, &client);
     if (status == DMG_OK) {
-        run->capabilities = *dmg_client_capabilities(client);
+        note_capabilities(run, client);
         status = stream_values(run, client, kept);
     }
     dmg_client_close(client);

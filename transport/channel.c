@@ -339,11 +339,15 @@ void dmg_channel_touch_wait(dmg_channel *channel)
 
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
+    dmg_channel_touch_written_ahead(channel, address, bytes);
+    dmg_channel_touch_wait(channel);
+}
+
+void dmg_channel_touch_written_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
+{
     count_span(channel, address, bytes);
-    count_touch_wait(channel);
     if (channel->link) {
         dmg_link_touch(channel, DMG_OPERATION_WRITE, address, bytes);
-        dmg_link_touch_wait(channel);
     }
 }
 

@@ -78,6 +78,9 @@ dmg_status dmg_link_settings_check(const dmg_link_settings *settings);
 /** "auto", "spin", "account". */
 const char *dmg_link_mode_name(dmg_link_mode mode);
 
+/** True where the link has no atomics across compute nodes, and each takes a software lock. */
+bool dmg_link_locks_atomics(const dmg_link_settings *settings);
+
 /** What latency an atomic operation has: that of the cell, or of a software lock. */
 double dmg_link_atomic_latency_ns(const dmg_link_settings *settings);
 

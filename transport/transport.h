@@ -52,8 +52,18 @@ enum {
 typedef enum dmg_atomics_executor {
     DMG_ATOMICS_CALLER_CPU,
     DMG_ATOMICS_NIC,
-    DMG_ATOMICS_MEMORY_NODE
+    DMG_ATOMICS_MEMORY_NODE,
+    /** The caller's CPU, under a software lock, since the link has no atomics across compute nodes: each takes a lock's
+     * time. Among the threads of one compute node the CPU's own are as good as ever. */
+    DMG_ATOMICS_CALLER_LOCK
 } dmg_atomics_executor;
+
+/** Who executes them over an emulated link (NULL: none), when without one it is `executor`. */
+static inline dmg_atomics_executor dmg_atomics_over(const dmg_link_settings *link, dmg_atomics_executor executor)
+{
+    return link && executor == DMG_ATOMICS_CALLER_CPU && dmg_link_locks_atomics(link) ? DMG_ATOMICS_CALLER_LOCK
+                                                                                      : executor;
+}
 
 typedef struct dmg_capabilities {
     uint32_t flags;
@@ -282,6 +292,8 @@ void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t
 void dmg_channel_touch_wait(dmg_channel *channel);
 /** The same as dmg_channel_touch for a span that was written in place. */
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes);
+/** The same, together with others: dmg_channel_touch_wait waits until all of them are written. */
+void dmg_channel_touch_written_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
 /** Whether atomic operations by the CPU are to be charged, by dmg_channel_touch_atomic: only over an emulated link. */
 bool dmg_channel_charges_atomics(const dmg_channel *channel);
 /** Account for an atomic operation on this word by the CPU. Over an emulated link it takes the link's time. */

@@ -280,7 +280,7 @@ static dmg_status walk_edges(dmg_accumulate_run *run)
     dmg_engine *engine = run->engine;
     dmg_retrieval_plan plan = run->is_pull ? plan_pull(run) : plan_push(run);
     if (run->adds_up) {
-        const dmg_update_target target = {DMG_COMBINE_ADD_DOUBLE, &run->partials[0], NULL};
+        const dmg_update_target target = {.combine = DMG_COMBINE_ADD_DOUBLE, .attributes = &run->partials[0]};
         dmg_engine_aim(engine, run->update_method, &target);
     }
     if (!run->redistribution) {

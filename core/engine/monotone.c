@@ -66,17 +66,31 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, u
     plan->streams[plan->stream_count++] = (dmg_stream){array, vertices_an_element, mode};
 }
 
+/*
+ * Sparse updates by owner: a vertex is updated in the pool by the one rank that walks it, and by nobody else, so that
+ * nothing has to be locked. Several groups have no board in common.
+ */
+static bool passes_sparse_updates_to_owners(const dmg_engine *engine)
+{
+    return engine->update_method == DMG_UPDATE_BY_OWNER && engine->groups.group_count == 1 &&
+           dmg_update_sparse_by_owner(dmg_client_capabilities(engine->client), engine->options.updates);
+}
+
 static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
 {
     dmg_engine *engine = run->engine;
-    const dmg_update_target target = {run->program->combine, &run->values, next_activation(run)};
+    bool by_owner = passes_sparse_updates_to_owners(engine);
+    const dmg_update_target target = {.combine = run->program->combine,
+                                      .attributes = &run->values,
+                                      .activation = next_activation(run),
+                                      .has_one_writer = by_owner && engine->job->size == 1};
     /* Few updates are direct ones (DMG, section 4.3.2), unless a direct one is a message to the memory node anyway. */
     bool is_few = density == DMG_DENSITY_SPARSE && arcs < DIRECT_ARCS_MAX &&
                   engine->options.updates == DMG_UPDATE_AUTO &&
                   dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
-    /* In sparse iterations nobody caches anything, so there is no owner to send to. */
+    /* In sparse iterations nobody caches anything: the owners have nothing ahead of others but that they are alone. */
     bool has_no_owners = engine->update_method == DMG_UPDATE_BY_OWNER &&
-                         (density == DMG_DENSITY_SPARSE || engine->groups.members_max == 1);
+                         ((density == DMG_DENSITY_SPARSE && !by_owner) || engine->groups.members_max == 1);
     dmg_engine_aim(engine, is_few || has_no_owners ? DMG_UPDATE_DIRECT : engine->update_method, &target);
 }
 
@@ -395,6 +409,38 @@ static dmg_status iterate_dense(dmg_monotone_run *run, dmg_direction direction, 
     return status == DMG_OK ? merge_cache(run, direction, size) : status;
 }
 
+/* Updates that came by value, of vertices that this rank alone updates: not believed to be so. */
+static bool apply_to_pool(void *context, uint32_t index, const uint8_t *items, uint32_t count)
+{
+    const dmg_monotone_run *run = ((const struct walk *)context)->run;
+    dmg_update_coordinator *remote = &run->engine->workers[index].remote;
+    const uint32_t value_bytes = dmg_combine_bytes(run->program->combine);
+    for (uint32_t i = 0; i < count; i++, items += 4 + value_bytes) {
+        uint32_t vertex;
+        uint64_t value = 0;
+        memcpy(&vertex, items, sizeof vertex);
+        memcpy(&value, items + sizeof vertex, value_bytes);
+        if (vertex - run->first >= run->last - run->first) {
+            return false;
+        }
+        dmg_update_coordinator_update_own(remote, vertex, value);
+    }
+    return true;
+}
+
+/* Walk in a sparse iteration. By owner, it ends when this rank has applied all updates of its vertices. */
+static dmg_status walk_sparse(dmg_monotone_run *run, dmg_retrieval_plan *plan, uint32_t workers)
+{
+    static const dmg_appliers appliers = {.values = apply_to_pool};
+    struct walk walk = walk_of(run, plan, false, workers);
+    if (run->redistribution && passes_sparse_updates_to_owners(run->engine)) {
+        plan->pause = should_pause;
+        return dmg_redistribution_run(run->redistribution, walk_on, &appliers, &walk);
+    }
+    bool is_done;
+    return walk_on(&walk, &is_done);
+}
+
 static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *size)
 {
     dmg_engine *engine = run->engine;
@@ -405,9 +451,7 @@ static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *si
     plan.select = dmg_monotone_select_active;
     uint64_t activated = count_activated(engine);
     uint32_t workers = size->vertices < ONE_WORKER_VERTICES ? 1 : engine->options.threads;
-    struct walk walk = walk_of(run, &plan, false, workers);
-    bool is_done;
-    dmg_status status = walk_on(&walk, &is_done);
+    dmg_status status = walk_sparse(run, &plan, workers);
     if (status == DMG_OK) {
         status = reduce_frontier(run, count_activated(engine) - activated, 0, size);
     }

@@ -372,6 +372,11 @@ static dmg_status walk_board(const struct walk *walk, uint32_t index, dmg_board 
     }
 }
 
+static dmg_board *references_of(const struct walk *walk)
+{
+    return walk->appliers->references ? walk->redistribution->references : NULL;
+}
+
 static void run_walk(void *context, uint32_t index)
 {
     const struct walk *walk = context;
@@ -380,11 +385,14 @@ static void run_walk(void *context, uint32_t index)
     dmg_worker_clock clock = dmg_worker_begin(worker);
     dmg_status status = DMG_OK;
     dmg_channel_set_purpose(worker->channel, DMG_PURPOSE_UPDATES);
-    if (redistribution->references) {
+    if (references_of(walk)) {
         status = walk_board(walk, index, redistribution->references, walk_references);
     }
     if (status == DMG_OK && redistribution->values) {
         status = walk_board(walk, index, redistribution->values, apply_values);
+    }
+    if (status == DMG_OK) {
+        status = dmg_update_coordinator_flush(&worker->remote);
     }
     dmg_worker_keep(worker, status);
     dmg_worker_end(worker, &clock);
@@ -392,6 +400,7 @@ static void run_walk(void *context, uint32_t index)
 
 /* ---- rounds ---- */
 
+/* Both, whichever is used: neither is filling up from before. */
 static void clear(dmg_redistribution *redistribution)
 {
     if (redistribution->references) {
@@ -402,11 +411,13 @@ static void clear(dmg_redistribution *redistribution)
     }
 }
 
-static dmg_status publish(dmg_redistribution *redistribution)
+static dmg_status publish(const struct walk *walk)
 {
+    const dmg_redistribution *redistribution = walk->redistribution;
     dmg_channel *channel = redistribution->engine->channel;
     dmg_purpose before = dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
-    dmg_status status = redistribution->references ? dmg_board_publish(redistribution->references, channel) : DMG_OK;
+    dmg_board *of_references = references_of(walk);
+    dmg_status status = of_references ? dmg_board_publish(of_references, channel) : DMG_OK;
     if (status == DMG_OK && redistribution->values) {
         status = dmg_board_publish(redistribution->values, channel);
     }
@@ -414,15 +425,17 @@ static dmg_status publish(dmg_redistribution *redistribution)
     return status;
 }
 
-static dmg_status collect(dmg_redistribution *redistribution, uint32_t *buffers)
+static dmg_status collect(const struct walk *walk, uint32_t *buffers)
 {
+    const dmg_redistribution *redistribution = walk->redistribution;
     dmg_channel *channel = redistribution->engine->channel;
     uint32_t references = 0;
     uint32_t values = 0;
     dmg_status status = DMG_OK;
     dmg_purpose before = dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
-    if (redistribution->references) {
-        status = dmg_board_collect(redistribution->references, channel, &references);
+    dmg_board *of_references = references_of(walk);
+    if (of_references) {
+        status = dmg_board_collect(of_references, channel, &references);
     }
     if (status == DMG_OK && redistribution->values) {
         status = dmg_board_collect(redistribution->values, channel, &values);
@@ -432,36 +445,36 @@ static dmg_status collect(dmg_redistribution *redistribution, uint32_t *buffers)
     return status;
 }
 
-static dmg_status walk_received(dmg_redistribution *redistribution, const dmg_appliers *appliers, void *context)
+static dmg_status walk_received(struct walk *walk)
 {
-    dmg_engine *engine = redistribution->engine;
-    struct walk walk = {redistribution, appliers, context};
+    dmg_engine *engine = walk->redistribution->engine;
     uint32_t buffers;
-    dmg_status status = collect(redistribution, &buffers);
+    dmg_status status = collect(walk, &buffers);
     if (status != DMG_OK || buffers == 0) {
         return status;
     }
     uint32_t workers = buffers < engine->options.threads ? buffers : engine->options.threads;
-    dmg_thread_team_run(engine->team, workers, run_walk, &walk);
+    dmg_thread_team_run(engine->team, workers, run_walk, walk);
     return dmg_workers_collect(engine, workers);
 }
 
 dmg_status dmg_redistribution_run(dmg_redistribution *redistribution, dmg_walk_on walk_on, const dmg_appliers *appliers,
                                   void *context)
 {
+    struct walk walk = {redistribution, appliers, context};
     for (;;) {
         bool is_done = false;
         clear(redistribution);
         dmg_status status = walk_on(context, &is_done);
         if (status == DMG_OK) {
-            status = publish(redistribution);
+            status = publish(&walk);
         }
         dmg_reduction reduction = {.sums = {!is_done}};
         if (status == DMG_OK) {
             status = dmg_engine_barrier(redistribution->engine, &reduction);
         }
         if (status == DMG_OK) {
-            status = walk_received(redistribution, appliers, context);
+            status = walk_received(&walk);
         }
         if (status != DMG_OK || reduction.sums[0] == 0) {
             return status;

@@ -22,10 +22,10 @@ typedef struct dmg_reference {
     uint32_t source;
 } dmg_reference;
 
-/** How what came from other ranks is applied to this rank's cache. False when it does not lead to this rank's
- * partitions: who sent it is not believed. */
+/** How what came from other ranks is applied: to this rank's cache, or as own updates of the pool. False when it does
+ * not lead to this rank's partitions: who sent it is not believed. */
 typedef struct dmg_appliers {
-    /** Edges, and the value of each item's source. */
+    /** Edges, and the value of each item's source; NULL: nothing is passed by reference in this walk. */
     bool (*references)(void *context, uint32_t worker, const dmg_vertex_edges *items, const uint64_t *values,
                        uint32_t count);
     /** Items of dmg_value_item_bytes: vertex, then value. */

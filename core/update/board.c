@@ -352,6 +352,15 @@ static dmg_status check_head(const dmg_board *board, uint32_t sender, const dmg_
     return DMG_OK;
 }
 
+/* What this rank has left for itself needs no way over the pool. */
+static void collect_own(dmg_board *board)
+{
+    uint32_t rank = board->setup.rank;
+    uint32_t used = atomic_load(&board->used_lines[rank]);
+    memcpy(board->incoming + board->incoming_count, outgoing_line(board, rank, 1), used * sizeof *board->incoming);
+    board->incoming_count += used;
+}
+
 dmg_status dmg_board_collect(dmg_board *board, dmg_channel *channel, uint32_t *count)
 {
     dmg_board_line heads[DMG_RANKS_MAX];
@@ -369,6 +378,7 @@ dmg_status dmg_board_collect(dmg_board *board, dmg_channel *channel, uint32_t *c
             board->incoming_count += heads[sender].count;
         }
     }
+    collect_own(board);
     dmg_status waited = dmg_wait(channel, &completion);
     status = status == DMG_OK ? waited : status;
     *count = status == DMG_OK ? board->incoming_count : 0;

@@ -14,6 +14,8 @@
  *     take ... take          by all workers of a rank, who share out the buffers among them
  *     barrier                of all ranks, before anybody clears
  *
+ * A rank may leave items for itself, too: they wait in the pool like all others, but need no directory.
+ *
  * Directories carry the number of their round, so that a step that is left out somewhere is an error and not a wrong
  * answer.
  */

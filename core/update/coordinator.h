@@ -38,7 +38,7 @@ void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator);
 
 /**
  * What AUTO means on a pool of these capabilities, and a check of what was asked for: DMG_ERR_UNSUPPORTED when the pool
- * cannot do it. Of dense iterations; a sparse one has no owners that cache anything.
+ * cannot do it. Of dense iterations; in sparse ones owners cache nothing (dmg_update_sparse_by_owner).
  *
  * By value where the memory nodes compute. By the owners where they do not, and where the pool is mapped: a batch costs
  * two sequential copies there, and a direct update an atomic on a line that others have. Dense push iterations over
@@ -46,6 +46,12 @@ void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator);
  */
 dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_update_method wanted,
                                     dmg_update_method *method);
+/**
+ * Whether updates by owner go that way in sparse iterations, too: the owners apply them to the pool. When they were
+ * asked for, and where each direct update would take a lock: a batch for an owner, who takes none, costs as much as
+ * half a dozen of these. Else direct updates need no exchange, and cost less.
+ */
+bool dmg_update_sparse_by_owner(const dmg_capabilities *capabilities, dmg_update_method wanted);
 /** "auto", "direct", "value", "owner". */
 const char *dmg_update_method_name(dmg_update_method method);
 
@@ -64,6 +70,13 @@ static inline void dmg_update_coordinator_update(dmg_update_coordinator *coordin
     } else {
         dmg_direct_remote_update(coordinator->direct, vertex, update);
     }
+}
+
+/** An update of a vertex that no other compute node updates meanwhile, as one that came by owner: not counted again. */
+static inline void dmg_update_coordinator_update_own(dmg_update_coordinator *coordinator, uint32_t vertex,
+                                                     uint64_t update)
+{
+    dmg_direct_remote_update_own(coordinator->direct, vertex, update);
 }
 
 /** Wait until every update is in the pool, as an attribute or for its owner. Returns the first error since the last

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define LINE_BYTES 64
+
 /* Enough to keep a link busy for several round trips, and small enough to stay in the first-level caches. */
 #define QUEUE_UPDATES 1024
 
@@ -30,6 +32,7 @@ struct dmg_direct_remote {
     dmg_update_target target;
     dmg_update_counters counters;
     bool in_place;
+    bool takes_locks; /* in place, but for own updates */
     bool attributes_are_halves;
     dmg_status status;
     uint32_t count;
@@ -52,7 +55,9 @@ dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dm
     (*queue)->client = client;
     (*queue)->channel = channel;
     (*queue)->budget = budget;
-    (*queue)->in_place = (capabilities->flags & needed) == needed && capabilities->atomics == DMG_ATOMICS_CALLER_CPU;
+    (*queue)->takes_locks = capabilities->atomics == DMG_ATOMICS_CALLER_LOCK;
+    (*queue)->in_place = (capabilities->flags & needed) == needed &&
+                         (capabilities->atomics == DMG_ATOMICS_CALLER_CPU || (*queue)->takes_locks);
     return DMG_OK;
 }
 
@@ -102,6 +107,87 @@ static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t 
     if (queue->target.activation) {
         activate_in_place(queue, vertex);
     }
+}
+
+/* ---- in place, without locks ---- */
+
+static _Atomic uint64_t *word_at(const dmg_direct_remote *queue, dmg_address address)
+{
+    return dmg_client_pointer(queue->client, address & ~UINT64_C(7), sizeof(uint64_t));
+}
+
+static bool is_upper_half(const dmg_direct_remote *queue, dmg_address attribute)
+{
+    return queue->attributes_are_halves && (attribute & 4) != 0;
+}
+
+/* Account for fetching the line of a word, once for neighbours. */
+static void fetch_word(dmg_direct_remote *queue, dmg_address address, dmg_address *last)
+{
+    if (address / LINE_BYTES != *last / LINE_BYTES) {
+        dmg_channel_touch_ahead(queue->channel, address & ~UINT64_C(7), sizeof(uint64_t));
+        *last = address;
+    }
+}
+
+/* The same for writing it back. */
+static void write_back_word(dmg_direct_remote *queue, dmg_address address, dmg_address *last)
+{
+    if (address / LINE_BYTES != *last / LINE_BYTES) {
+        dmg_channel_touch_written_ahead(queue->channel, address & ~UINT64_C(7), sizeof(uint64_t));
+        *last = address;
+    }
+}
+
+/* The queued updates that change something go to the front, and the lines that they need are fetched together. */
+static void fetch_changing(dmg_direct_remote *queue)
+{
+    dmg_address last_attribute = DMG_ADDRESS_NULL;
+    dmg_address last_activation = DMG_ADDRESS_NULL;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct update update = queue->updates[i];
+        dmg_address attribute = dmg_range_array_address(queue->target.attributes, update.vertex);
+        uint64_t seen = atomic_load_explicit(word_at(queue, attribute), memory_order_relaxed);
+        if (dmg_combine_word(queue->target.combine, seen, is_upper_half(queue, attribute), update.value) == seen) {
+            continue;
+        }
+        queue->updates[kept++] = update;
+        fetch_word(queue, attribute, &last_attribute);
+        if (queue->target.activation) {
+            fetch_word(queue, dmg_range_array_address(queue->target.activation, update.vertex / 64), &last_activation);
+        }
+    }
+    queue->count = kept;
+    dmg_channel_touch_wait(queue->channel);
+}
+
+/* Own updates, a queue at a time: fetch, change among this compute node's threads, write back. */
+static void carry_out_own(dmg_direct_remote *queue)
+{
+    dmg_address last_attribute = DMG_ADDRESS_NULL;
+    dmg_address last_activation = DMG_ADDRESS_NULL;
+    fetch_changing(queue);
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct update *update = &queue->updates[i];
+        dmg_address attribute = dmg_range_array_address(queue->target.attributes, update->vertex);
+        uint64_t swaps = 0;
+        if (!dmg_combine_atomically(queue->target.combine, word_at(queue, attribute), is_upper_half(queue, attribute),
+                                    update->value, &swaps)) {
+            continue;
+        }
+        queue->counters.applied++;
+        write_back_word(queue, attribute, &last_attribute);
+        if (queue->target.activation) {
+            dmg_address activation = dmg_range_array_address(queue->target.activation, update->vertex / 64);
+            if (dmg_set_bit_atomically(word_at(queue, activation), update->vertex)) {
+                queue->counters.activated++;
+                write_back_word(queue, activation, &last_activation);
+            }
+        }
+    }
+    dmg_channel_touch_wait(queue->channel);
+    queue->count = 0;
 }
 
 /* ---- by operations ---- */
@@ -271,22 +357,41 @@ static void carry_out(dmg_direct_remote *queue)
     queue->count = 0;
 }
 
-void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_t update)
+static void carry_out_all(dmg_direct_remote *queue)
 {
-    queue->counters.updates++;
     if (queue->in_place) {
-        update_in_place(queue, vertex, update);
-        return;
-    }
-    queue->updates[queue->count++] = (struct update){vertex, update};
-    if (queue->count == QUEUE_UPDATES) {
+        carry_out_own(queue); /* others are not queued */
+    } else {
         carry_out(queue);
     }
 }
 
+static void take(dmg_direct_remote *queue, uint32_t vertex, uint64_t value, bool is_own)
+{
+    if (queue->in_place && !(is_own && queue->takes_locks)) {
+        update_in_place(queue, vertex, value);
+        return;
+    }
+    queue->updates[queue->count++] = (struct update){vertex, value};
+    if (queue->count == QUEUE_UPDATES) {
+        carry_out_all(queue);
+    }
+}
+
+void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_t value)
+{
+    queue->counters.updates++;
+    take(queue, vertex, value, queue->target.has_one_writer);
+}
+
+void dmg_direct_remote_update_own(dmg_direct_remote *queue, uint32_t vertex, uint64_t value)
+{
+    take(queue, vertex, value, true);
+}
+
 dmg_status dmg_direct_remote_flush(dmg_direct_remote *queue)
 {
-    carry_out(queue);
+    carry_out_all(queue);
     dmg_status status = queue->status;
     queue->status = DMG_OK;
     return status;

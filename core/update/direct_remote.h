@@ -8,6 +8,10 @@
  * carried out a queue at a time with all reads in flight together, then all swaps, then the swaps that lost. Where the
  * pool is reached by loads and stores and is coherent, an update is done at once by CPU atomics instead.
  *
+ * An *own* update is one of an attribute that no other compute node updates meanwhile. Where atomics across compute
+ * nodes take a lock, it takes none: in place, the lines of a queue of them are fetched together, changed by atomics
+ * among the threads of this compute node, and written back together.
+ *
  * An update that lowered its attribute also sets the vertex's bit in the activation bitmap of the next iteration.
  */
 #ifndef DMG_CORE_UPDATE_DIRECT_REMOTE_H
@@ -19,13 +23,14 @@
 
 typedef struct dmg_direct_remote dmg_direct_remote;
 
-/** The queue of one worker. `client` tells whether updates can be done in place. */
+/** The queue of one worker. `client` tells whether updates can be done in place, and whether that takes locks. */
 dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
                                     dmg_direct_remote **queue);
 /** NULL is allowed. The queue must have been flushed, or its updates are lost. */
 void dmg_direct_remote_destroy(dmg_direct_remote *queue);
 
-/** Direct the following updates; the queue must be empty. The arrays must stay until the next call or the end. */
+/** Direct the following updates; the queue must be empty. The arrays must stay until the next call or the end. With
+ * `has_one_writer` all updates are own ones. */
 void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *target);
 
 /**
@@ -33,6 +38,8 @@ void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *ta
  * is full; an error is kept until dmg_direct_remote_flush.
  */
 void dmg_direct_remote_update(dmg_direct_remote *queue, uint32_t vertex, uint64_t update);
+/** The same as an own update, which is not counted among the updates: who sent it has counted it. */
+void dmg_direct_remote_update_own(dmg_direct_remote *queue, uint32_t vertex, uint64_t update);
 /** Carry out everything that is queued. Returns the first error since the last flush. */
 dmg_status dmg_direct_remote_flush(dmg_direct_remote *queue);
 

@@ -13,6 +13,7 @@ typedef struct dmg_update_target {
     dmg_combine combine;
     const dmg_range_array *attributes;
     const dmg_range_array *activation; /**< of words of 64 vertices; NULL: updates activate nothing */
+    bool has_one_writer;               /**< no other compute node updates these arrays meanwhile */
 } dmg_update_target;
 
 typedef struct dmg_update_counters {
@@ -26,7 +27,8 @@ typedef struct dmg_update_counters {
 typedef enum dmg_way {
     DMG_WAY_DIRECT,    /**< direct remote updates */
     DMG_WAY_NODE,      /**< ValRD, applied by the memory node */
-    DMG_WAY_OWNER,     /**< ValRD, pulled by the compute node that caches the partition */
+    DMG_WAY_OWNER,     /**< ValRD, pulled by the compute node that has the partition; in sparse iterations also by one
+                          from itself */
     DMG_WAY_REFERENCE, /**< RefRD: an item is an edge segment */
     DMG_WAYS
 } dmg_way;

@@ -282,11 +282,47 @@ static void workers_share_directories_and_buffers(void)
     }
 }
 
+/* What a rank leaves for itself is read like all else, in every round, and its directory is not written. */
+static void a_rank_takes_what_it_has_left_for_itself(void)
+{
+    board_fixture fixture;
+    uint64_t values[VALUES_MAX];
+    board_fixture_open(&fixture, transport, 2, 1, sizeof *values, 10, 100);
+    for (uint64_t round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < 25; i++) {
+            place_value(&fixture, 0, 0, 0, 100 * round + i);
+        }
+        place_value(&fixture, 1, 0, 0, 100 * round + 25);
+        const dmg_counters before = *dmg_channel_counters(fixture.channels[0][0]);
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            flush_and_publish(&fixture, rank);
+        }
+        const dmg_counters *after = dmg_channel_counters(fixture.channels[0][0]);
+        /* The third buffer, and the head of the directory for rank 1. */
+        CU_ASSERT_EQUAL(after->bytes[DMG_OPERATION_WRITE] - before.bytes[DMG_OPERATION_WRITE],
+                        5 * sizeof *values + sizeof(dmg_board_line));
+        bool is_taken[26] = {false};
+        CU_ASSERT_EQUAL_FATAL(take_all(&fixture, 0, values), 26);
+        for (uint32_t i = 0; i < 26; i++) {
+            CU_ASSERT_TRUE_FATAL(values[i] >= 100 * round && values[i] < 100 * round + 26);
+            is_taken[values[i] - 100 * round] = true;
+        }
+        for (uint32_t i = 0; i < 26; i++) {
+            CU_ASSERT_TRUE(is_taken[i]);
+        }
+        CU_ASSERT_EQUAL(take_all(&fixture, 1, values), 0);
+        board_fixture_clear(&fixture, 0);
+        board_fixture_clear(&fixture, 1);
+    }
+    board_fixture_close(&fixture);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(what_is_written_is_items_and_directories_and_nothing_else),
     DMG_TEST(a_full_directory_takes_no_more_and_keeps_what_it_has),
     DMG_TEST(a_pool_without_memory_for_a_buffer_takes_no_items),
     DMG_TEST(directories_of_another_round_and_impossible_ones_are_refused),
+    DMG_TEST(a_rank_takes_what_it_has_left_for_itself),
     DMG_TEST(sizes_that_cannot_be_are_refused),
     DMG_TEST(workers_share_directories_and_buffers),
     {NULL, NULL},

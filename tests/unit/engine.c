@@ -28,6 +28,7 @@ struct setting {
     uint32_t ranks;
     uint32_t partitions; /* 0: as many as ranks */
     bool without_embedding;
+    const dmg_link_settings *link; /* NULL: none */
     dmg_engine_options engine;
 };
 
@@ -40,6 +41,7 @@ struct rank {
     const char *job_name;
     uint32_t index;
     uint32_t capabilities;
+    dmg_update_method method;
     void *values; /* rank 0 reads them here */
     dmg_status status;
     char sentence[512];
@@ -58,7 +60,7 @@ static dmg_status share_store(struct rank *rank, dmg_channel *channel, dmg_job *
                                                                                         : rank->setting->ranks,
                                            .without_embedding = rank->setting->without_embedding,
                                            .with_out = true,
-                                           .with_in = true,
+                                           .with_in = !rank->graph->is_directed || rank->graph->in.offsets,
                                            .job = job->id};
         status = dmg_graph_store_create(channel, rank->graph, &options, store);
         if (status == DMG_OK) {
@@ -106,6 +108,7 @@ static dmg_status run_on_engine(struct rank *rank, dmg_client *client, dmg_chann
     }
     if (status == DMG_OK) {
         rank->iterations = result.iteration_count;
+        rank->method = dmg_engine_update_method(engine);
         for (uint32_t i = 0; i < 8 && i < result.iterations_kept; i++) {
             rank->first_rows[i] = result.iterations[i];
         }
@@ -153,6 +156,7 @@ static void run_job(const struct setting *setting, const dmg_graph *graph, const
 {
     dmg_test_pool pool = {0};
     CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, setting->nodes, SEGMENT_BYTES, &pool), DMG_OK);
+    pool.options.link = setting->link;
     pthread_t threads[RANKS_MAX];
     for (uint32_t i = 0; i < setting->ranks; i++) {
         ranks[i] = (struct rank){.setting = setting,
@@ -269,6 +273,101 @@ static void every_way_of_updating_gives_the_same_answer(void)
         }
     }
     dmg_graph_close(&graph);
+}
+
+/* A link that has no atomics across compute nodes. */
+static const dmg_link_settings no_atomics = {
+    .name = "no atomics",
+    .cells = {[DMG_LINK_READ_LATENCY] = 700, [DMG_LINK_WRITE_LATENCY] = 700, [DMG_LINK_MESSAGE_LATENCY] = 2800},
+    .line_bytes = 64,
+    .mode = DMG_LINK_ACCOUNT};
+
+static void sparse_updates_by_owner_give_the_same_answer_whatever_the_room(void)
+{
+    /* Ranks, threads, bytes of a buffer, buffers a round. */
+    static const uint32_t shapes[][4] = {{1, 2, 0, 0}, {2, 2, 0, 0}, {3, 1, 32, 2}, {4, 2, 64, 2}};
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    make_graph(1500, true, DMG_WEIGHT_INT32, &graph);
+    for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const uint32_t *shape = shapes[i];
+        const struct setting setting = {.nodes = 1 + i % 2,
+                                        .ranks = shape[0],
+                                        .partitions = shape[0] * (1 + i % 2),
+                                        .link = i % 2 ? NULL : &no_atomics,
+                                        .engine = {.threads = shape[1],
+                                                   .density = DMG_DENSITY_SPARSE,
+                                                   .updates = DMG_UPDATE_BY_OWNER,
+                                                   .value_buffer_bytes = shape[2],
+                                                   .round_buffers = shape[3]}};
+        expect_all_algorithms(&setting, &graph);
+        expect_serial_answer(&setting, &graph, dmg_algorithm_find("cc"), ranks);
+        const dmg_traffic *traffic = &ranks[0].first_rows[0].traffic;
+        CU_ASSERT_EQUAL(traffic->sent[DMG_WAY_OWNER].items > 0, shape[0] > 1);
+        CU_ASSERT_EQUAL(traffic->sent[DMG_WAY_DIRECT].items > 0, shape[0] == 1 || shape[3] > 0);
+    }
+    dmg_graph_close(&graph);
+}
+
+/* What an iteration did, over all ranks. */
+static dmg_iteration row_of(const struct rank *ranks, uint32_t count, uint32_t row)
+{
+    dmg_iteration sum = ranks[0].first_rows[row];
+    for (uint32_t i = 1; i < count; i++) {
+        dmg_traffic_add(&sum.traffic, &ranks[i].first_rows[row].traffic);
+        dmg_counters_add(&sum.counters, &ranks[i].first_rows[row].counters);
+    }
+    return sum;
+}
+
+/*
+ * One vertex has edges to itself and 2,000 others, which lie in the partitions of all ranks: the search from it lowers
+ * 2,000 attributes, each once. Directly, over a link without atomics, that takes 2,000 locks one after another; by
+ * owner not one, but an exchange, which is one more barrier. A lone compute node needs neither.
+ */
+static void where_atomics_take_locks_a_sparse_iteration_takes_none(void)
+{
+    enum { REACHED = 2001, VERTICES = 2048 };
+    const uint32_t needed = DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT;
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX];
+    dmg_sparse_graph_make(VERTICES, VERTICES, REACHED, false, &graph);
+    for (uint32_t count = 1; count <= 3; count++) {
+        struct setting setting = {
+            .nodes = 2,
+            .ranks = count,
+            .link = &no_atomics,
+            .engine = {.threads = 1, .density = DMG_DENSITY_SPARSE, .direction = DMG_DIRECTION_PUSH}};
+        expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
+        dmg_iteration by_owner = row_of(ranks, count, 0);
+        bool in_place = (ranks[0].capabilities & needed) == needed;
+        dmg_way way = !in_place ? DMG_WAY_NODE : count == 1 ? DMG_WAY_DIRECT : DMG_WAY_OWNER;
+        CU_ASSERT_EQUAL(ranks[0].method, in_place ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE);
+        CU_ASSERT_EQUAL(by_owner.traffic.sent[way].items, REACHED);
+        CU_ASSERT_EQUAL(by_owner.traffic.taken[way].items, REACHED);
+        CU_ASSERT_EQUAL(by_owner.counters.in_place_atomics, 0);
+        setting.engine.updates = DMG_UPDATE_DIRECT;
+        expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
+        dmg_iteration directly = row_of(ranks, count, 0);
+        CU_ASSERT_EQUAL(directly.traffic.sent[DMG_WAY_DIRECT].items, REACHED);
+        CU_ASSERT_EQUAL(directly.counters.in_place_atomics, in_place ? REACHED - 1 : 0);
+        CU_ASSERT_EQUAL(by_owner.barriers, directly.barriers + (in_place && count > 1));
+        CU_ASSERT_TRUE(!in_place || by_owner.counters.modelled_ns < directly.counters.modelled_ns / 10);
+    }
+    dmg_graph_close(&graph);
+}
+
+static void over_a_link_without_atomics_answers_are_the_same(void)
+{
+    static const uint32_t shapes[][3] = {{1, 1, 2}, {2, 2, 2}, {1, 3, 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        dmg_graph graph;
+        make_graph(2500, i % 2 == 0, DMG_WEIGHT_INT32, &graph);
+        const struct setting setting = {
+            .nodes = shapes[i][0], .ranks = shapes[i][1], .link = &no_atomics, .engine = {.threads = shapes[i][2]}};
+        expect_all_algorithms(&setting, &graph);
+        dmg_graph_close(&graph);
+    }
 }
 
 /* Two ranks, hubs whose lists reach into both partitions: their segments are passed on, and the hub's rank fetches none
@@ -496,6 +595,9 @@ static const dmg_test tests[] = {
     DMG_TEST(every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes),
     DMG_TEST(every_direction_and_density_gives_the_same_answer),
     DMG_TEST(every_way_of_updating_gives_the_same_answer),
+    DMG_TEST(sparse_updates_by_owner_give_the_same_answer_whatever_the_room),
+    DMG_TEST(where_atomics_take_locks_a_sparse_iteration_takes_none),
+    DMG_TEST(over_a_link_without_atomics_answers_are_the_same),
     DMG_TEST(a_long_segment_moves_its_metadata_and_not_its_edges),
     DMG_TEST(lists_walked_in_segments_give_the_same_answer),
     DMG_TEST(a_cached_index_is_read_once),

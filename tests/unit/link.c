@@ -3,6 +3,7 @@
 #include "suite.h"
 #include "transport/link/timing.h"
 #include "transport/link_verdict.h"
+#include "transport/transport.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -221,9 +222,15 @@ static void link_without_atomics_takes_a_lock(void)
 {
     dmg_link_settings settings = {.cells = {[DMG_LINK_READ_LATENCY] = 600, [DMG_LINK_WRITE_LATENCY] = 500}};
     CU_ASSERT_EQUAL(dmg_link_atomic_latency_ns(&settings), 1100);
+    CU_ASSERT_EQUAL(dmg_atomics_over(&settings, DMG_ATOMICS_CALLER_CPU), DMG_ATOMICS_CALLER_LOCK);
+    CU_ASSERT_EQUAL(dmg_atomics_over(&settings, DMG_ATOMICS_MEMORY_NODE), DMG_ATOMICS_MEMORY_NODE);
+    CU_ASSERT_EQUAL(dmg_atomics_over(NULL, DMG_ATOMICS_CALLER_CPU), DMG_ATOMICS_CALLER_CPU);
     CU_ASSERT_EQUAL(costs_of(settings).latency[DMG_OPERATION_CAS], 1100);
     settings.cells[DMG_LINK_ATOMIC_LATENCY] = 700;
     CU_ASSERT_EQUAL(dmg_link_atomic_latency_ns(&settings), 700);
+    CU_ASSERT_EQUAL(dmg_atomics_over(&settings, DMG_ATOMICS_CALLER_CPU), DMG_ATOMICS_CALLER_CPU);
+    const dmg_link_settings limits_only = {.cells = {[DMG_LINK_READ_RATE] = 5}};
+    CU_ASSERT_EQUAL(dmg_atomics_over(&limits_only, DMG_ATOMICS_CALLER_CPU), DMG_ATOMICS_CALLER_CPU);
 }
 
 static void settings_that_make_no_sense_are_refused(void)

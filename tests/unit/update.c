@@ -18,7 +18,15 @@
 #define UPDATERS      3
 #define UPDATES       4000
 
+/* A link that has no atomics across compute nodes. */
+static const dmg_link_settings no_atomics = {
+    .name = "no atomics",
+    .cells = {[DMG_LINK_READ_LATENCY] = 700, [DMG_LINK_WRITE_LATENCY] = 700, [DMG_LINK_MESSAGE_LATENCY] = 2800},
+    .line_bytes = 64,
+    .mode = DMG_LINK_ACCOUNT};
+
 static const char *transport;
+static bool are_own_updates; /* over that link */
 static unsigned long long seed;
 
 /* Updaters take turns: all ways at once work on the same words. */
@@ -105,6 +113,13 @@ static void read_array(dmg_channel *channel, const dmg_range_array *array, void 
     CU_ASSERT_EQUAL_FATAL(dmg_wait(channel, &completion), DMG_OK);
 }
 
+static void open_without_atomics(dmg_test_pool *pool)
+{
+    dmg_client_close(pool->client);
+    pool->options.link = &no_atomics;
+    CU_ASSERT_EQUAL_FATAL(dmg_client_open(&pool->options, &pool->client), DMG_OK);
+}
+
 /* Run all updaters side by side, then the same updates here: `apply` keeps the expected attributes. */
 static void update_side_by_side(dmg_combine combine, int fill, uint64_t (*value_of)(dmg_random *random),
                                 void (*apply)(void *expected, uint32_t vertex, uint64_t value), void *expected,
@@ -114,18 +129,24 @@ static void update_side_by_side(dmg_combine combine, int fill, uint64_t (*value_
     dmg_channel *channel;
     struct arrays arrays;
     CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool), DMG_OK);
+    if (are_own_updates) {
+        open_without_atomics(&pool);
+    }
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
     make_arrays(channel, dmg_combine_bytes(combine), fill, &arrays);
     struct updater updaters[UPDATERS];
     pthread_t threads[UPDATERS];
     for (uint32_t i = 0; i < UPDATERS; i++) {
-        updaters[i] = (struct updater){
-            .pool = &pool,
-            .target = {combine, &arrays.attributes, combine == DMG_COMBINE_ADD_DOUBLE ? NULL : &arrays.activation},
-            .method = methods[i % 2],
-            .seed = seed + i,
-            .vertex_of = any_vertex,
-            .value_of = value_of};
+        updaters[i] =
+            (struct updater){.pool = &pool,
+                             .target = {.combine = combine,
+                                        .attributes = &arrays.attributes,
+                                        .activation = combine == DMG_COMBINE_ADD_DOUBLE ? NULL : &arrays.activation,
+                                        .has_one_writer = are_own_updates},
+                             .method = are_own_updates ? DMG_UPDATE_DIRECT : methods[i % 2],
+                             .seed = seed + i,
+                             .vertex_of = any_vertex,
+                             .value_of = value_of};
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, updater_main, &updaters[i]), 0);
     }
     memset(counters, 0, sizeof *counters);
@@ -233,7 +254,8 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
     make_arrays(channel, 8, 0xff, &arrays);
     CU_ASSERT_EQUAL_FATAL(dmg_direct_remote_create(pool.client, channel, budget, &queue), DMG_OK);
-    const dmg_update_target target = {DMG_COMBINE_MIN_UINT64, &arrays.attributes, &arrays.activation};
+    const dmg_update_target target = {
+        .combine = DMG_COMBINE_MIN_UINT64, .attributes = &arrays.attributes, .activation = &arrays.activation};
     dmg_direct_remote_aim(queue, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 30; i++) {
@@ -254,6 +276,79 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     dmg_test_pool_stop(&pool);
 }
 
+struct cost {
+    uint64_t locks;
+    uint64_t spans;
+    uint64_t waits;
+    dmg_update_counters counters;
+};
+
+/* Two updates of each of 64 vertices, which lie on 8 lines and their bits on one; the second comes too late. */
+static struct cost cost_of_updates(const dmg_test_pool *pool, bool has_one_writer, bool came_by_owner)
+{
+    dmg_channel *channel;
+    dmg_budget *budget;
+    dmg_direct_remote *queue;
+    struct arrays arrays;
+    CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool->client, &channel), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
+    make_arrays(channel, 8, 0xff, &arrays);
+    CU_ASSERT_EQUAL_FATAL(dmg_direct_remote_create(pool->client, channel, budget, &queue), DMG_OK);
+    const dmg_update_target target = {.combine = DMG_COMBINE_MIN_UINT64,
+                                      .attributes = &arrays.attributes,
+                                      .activation = &arrays.activation,
+                                      .has_one_writer = has_one_writer};
+    dmg_direct_remote_aim(queue, &target);
+    const dmg_counters before = *dmg_channel_counters(channel);
+    for (uint32_t i = 0; i < 128; i++) {
+        uint64_t value = i < 64 ? 1000 : 2000;
+        if (came_by_owner) {
+            dmg_direct_remote_update_own(queue, i % 64, value);
+        } else {
+            dmg_direct_remote_update(queue, i % 64, value);
+        }
+        if (i == 63) {
+            CU_ASSERT_EQUAL(dmg_direct_remote_flush(queue), DMG_OK);
+        }
+    }
+    CU_ASSERT_EQUAL(dmg_direct_remote_flush(queue), DMG_OK);
+    const dmg_counters *after = dmg_channel_counters(channel);
+    const struct cost cost = {.locks = after->in_place_atomics - before.in_place_atomics,
+                              .spans = after->in_place_spans - before.in_place_spans,
+                              .waits = after->in_place_waits - before.in_place_waits,
+                              .counters = *dmg_direct_remote_count(queue)};
+    dmg_direct_remote_destroy(queue);
+    dmg_channel_close(channel);
+    dmg_budget_destroy(budget);
+    return cost;
+}
+
+static void own_updates_take_no_locks_and_are_fetched_and_written_together(void)
+{
+    dmg_test_pool pool = {0};
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool), DMG_OK);
+    const dmg_capabilities plain = *dmg_client_capabilities(pool.client);
+    open_without_atomics(&pool);
+    const dmg_capabilities *capabilities = dmg_client_capabilities(pool.client);
+    bool takes_locks = plain.atomics == DMG_ATOMICS_CALLER_CPU;
+    CU_ASSERT_EQUAL(capabilities->atomics, takes_locks ? DMG_ATOMICS_CALLER_LOCK : plain.atomics);
+    CU_ASSERT_EQUAL(capabilities->flags, plain.flags);
+    const uint32_t needed = DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT;
+    bool in_place = takes_locks && (plain.flags & needed) == needed;
+    for (int way = 0; way < 3; way++) {
+        bool came_by_owner = way == 2;
+        struct cost cost = cost_of_updates(&pool, way == 1, came_by_owner);
+        CU_ASSERT_EQUAL(cost.counters.updates, came_by_owner ? 0 : 128);
+        CU_ASSERT_EQUAL(cost.counters.applied, 64);
+        CU_ASSERT_EQUAL(cost.counters.activated, 64);
+        CU_ASSERT_EQUAL(cost.locks, in_place && way == 0 ? 64 : 0);
+        /* 8 lines of attributes and one of bits, in and out; those that change nothing cost nothing. */
+        CU_ASSERT_EQUAL(cost.spans, in_place && way > 0 ? 2 * (8 + 1) : 0);
+        CU_ASSERT_EQUAL(cost.waits, in_place ? (way == 0 ? 0 : 2) : 0);
+    }
+    dmg_test_pool_stop(&pool);
+}
+
 /* A thousand updates to one memory node by value: two messages, and no other operation. */
 static void updates_by_value_are_a_message_for_hundreds(void)
 {
@@ -269,7 +364,8 @@ static void updates_by_value_are_a_message_for_hundreds(void)
     CU_ASSERT_EQUAL_FATAL(
         dmg_update_coordinator_create(pool.client, channel, budget, DMG_VALUE_BUFFER_BYTES_DEFAULT, &coordinator),
         DMG_OK);
-    const dmg_update_target target = {DMG_COMBINE_MIN_UINT64, &arrays.attributes, &arrays.activation};
+    const dmg_update_target target = {
+        .combine = DMG_COMBINE_MIN_UINT64, .attributes = &arrays.attributes, .activation = &arrays.activation};
     dmg_update_coordinator_aim(&coordinator, DMG_UPDATE_BY_VALUE, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 1000; i++) {
@@ -296,9 +392,25 @@ static const dmg_test tests[] = {
     DMG_TEST(minima_of_8_bytes_lose_no_update),
     DMG_TEST(sums_count_every_update_once),
     DMG_TEST(updates_to_one_word_are_one_read_and_one_swap),
+    DMG_TEST(own_updates_take_no_locks_and_are_fetched_and_written_together),
     DMG_TEST(updates_by_value_are_a_message_for_hundreds),
     {NULL, NULL},
 };
+
+/* Updaters are the threads of one compute node. */
+static const dmg_test own_tests[] = {
+    DMG_TEST(minima_of_4_bytes_lose_no_update_and_leave_their_neighbour_alone),
+    DMG_TEST(minima_of_8_bytes_lose_no_update),
+    DMG_TEST(sums_count_every_update_once),
+    {NULL, NULL},
+};
+
+static int use_own_updates(void)
+{
+    transport = "cxl_shm";
+    are_own_updates = true;
+    return 0;
+}
 
 /* Suites run in the order of the transports; each set-up moves on to the next. */
 static int next_transport(void)
@@ -315,6 +427,9 @@ int main(int argc, char **argv)
         if (dmg_suite_add(dmg_test_transports[i], next_transport, NULL, tests) != 0) {
             return 1;
         }
+    }
+    if (dmg_suite_add("own updates", use_own_updates, NULL, own_tests) != 0) {
+        return 1;
     }
     return dmg_suites_run(argc, argv);
 }

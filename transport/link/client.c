@@ -82,8 +82,11 @@ static void announce(dmg_client *client, const dmg_link *link, const char *why)
     dmg_capabilities *capabilities = &client->capabilities;
     const char *mode = link->is_accounting ? "accounting: nothing waits, its time is reported" : "spinning";
     size_t used = strlen(capabilities->chosen);
-    snprintf(capabilities->chosen + used, sizeof capabilities->chosen - used, "; emulated link '%s', %s (%s)",
-             link->settings.name, mode, why);
+    const char *locks = capabilities->atomics == DMG_ATOMICS_CALLER_LOCK
+                            ? "; it has no atomics across compute nodes, so that each takes a lock"
+                            : "";
+    snprintf(capabilities->chosen + used, sizeof capabilities->chosen - used, "; emulated link '%s', %s (%s)%s",
+             link->settings.name, mode, why, locks);
     dmg_log(DMG_LOG_INFO, "link_emulated", "name=\"%s\" mode=%s why=\"%s\"", link->settings.name,
             dmg_link_mode_name(link->settings.mode), why);
 }
@@ -123,6 +126,7 @@ dmg_status dmg_link_create(dmg_client *client, const dmg_link_settings *settings
         dmg_link_destroy(made);
         return dmg_error_prefix(status, "emulating the link '%s'", settings->name);
     }
+    client->capabilities.atomics = dmg_atomics_over(settings, client->capabilities.atomics);
     announce(client, made, why);
     *link = made;
     return DMG_OK;

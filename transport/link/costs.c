@@ -96,6 +96,11 @@ double dmg_link_atomic_latency_ns(const dmg_link_settings *settings)
     return latency > 0 ? latency : settings->cells[DMG_LINK_READ_LATENCY] + settings->cells[DMG_LINK_WRITE_LATENCY];
 }
 
+bool dmg_link_locks_atomics(const dmg_link_settings *settings)
+{
+    return settings->cells[DMG_LINK_ATOMIC_LATENCY] == 0 && dmg_link_atomic_latency_ns(settings) > 0;
+}
+
 /* `p99` stands before its p999. */
 static dmg_link_tail tail_of(const double *cells, dmg_link_cell median, dmg_link_cell p99, double ticks_a_second)
 {
