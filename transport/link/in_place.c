@@ -13,12 +13,13 @@
 #define SLEEP_ABOVE_NS    200000
 #define WAKE_EARLY_NS     100000
 
-/* Fetch the span's lines, so that this time counts as the link's and the program finds them in its cache. */
+/* Fetch the span's lines, so that this time counts as the link's and the program finds them in its cache. Other threads
+ * may be changing words there by atomics. */
 static void fetch_lines(const dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    const volatile char *span = dmg_client_pointer(channel->client, address, bytes);
+    const char *span = dmg_client_pointer(channel->client, address, bytes);
     for (uint64_t offset = 0; span && offset < bytes; offset += CACHE_LINE_BYTES) {
-        (void)span[offset];
+        (void)__atomic_load_n(&span[offset], __ATOMIC_RELAXED);
     }
 }
 
