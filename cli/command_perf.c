@@ -149,9 +149,24 @@ static bool has_size(const perf_run *perf, int kind, uint32_t index, uint64_t *b
     return kind != DMG_OPERATION_MESSAGE || *bytes <= MESSAGE_BYTES;
 }
 
+static dmg_status measure_point(perf_run *perf, const dmg_perf_region *region, const dmg_perf_point *point,
+                                dmg_perf_report *report)
+{
+    dmg_perf_result result;
+    dmg_perf_check check;
+    bool is_checked = dmg_perf_is_checked(point);
+    dmg_status status = dmg_perf_measure(region, point, dmg_number(perf->settings, DMG_OPTION_DURATION), &result);
+    if (status == DMG_OK && is_checked) {
+        status = dmg_perf_check_result(region, point, &result, &check);
+    }
+    if (status == DMG_OK) {
+        dmg_perf_report_row(report, point, &result, is_checked ? &check : NULL);
+    }
+    return status;
+}
+
 static dmg_status measure_kind(perf_run *perf, const dmg_perf_region *region, int kind, dmg_perf_report *report)
 {
-    uint64_t duration_ns = dmg_number(perf->settings, DMG_OPTION_DURATION);
     dmg_status status = DMG_OK;
     for (uint32_t size = 0; size < perf->sizes.count; size++) {
         uint64_t bytes;
@@ -164,14 +179,10 @@ static dmg_status measure_kind(perf_run *perf, const dmg_perf_region *region, in
                                               .bytes = bytes,
                                               .depth = (uint32_t)perf->depths.values[depth],
                                               .threads = (uint32_t)perf->threads.values[threads]};
-                dmg_perf_result result;
                 if (kind == DMG_PERF_TOUCH && point.depth > 1) {
                     continue; /* loads in place are waited for */
                 }
-                status = dmg_perf_measure(region, &point, duration_ns, &result);
-                if (status == DMG_OK) {
-                    dmg_perf_report_row(report, &point, &result);
-                }
+                status = measure_point(perf, region, &point, report);
             }
         }
     }
@@ -187,6 +198,7 @@ static dmg_status measure(void *context)
     if (status == DMG_OK) {
         status = dmg_perf_region_allocate(client, DMG_PERF_REGION_BYTES, &region);
     }
+    region.is_held_back = perf->has_link;
     if (status == DMG_OK) {
         status = dmg_perf_region_touch(&region);
     }

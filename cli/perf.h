@@ -5,6 +5,9 @@
  *     command_perf.c     the settings, and the course of a measurement
  *     perf_pool.c        a memory node of our own
  *     perf_measure.c     operations in flight, and how long each took
+ *     perf_histogram.c   latencies
+ *     perf_host.c        what a lone operation takes here, as the self-test and the check have it
+ *     perf_check.c       the check: p50, 1/rate and the self-test's figure agree
  *     perf_report.c      results as a table, CSV and JSON
  *     perf_calibrate.c   the self-test of the link model
  *     perf_fit.c         a link profile from a measurement
@@ -14,6 +17,7 @@
 
 #include "cli/launcher.h"
 #include "cli/options.h"
+#include "cli/perf_check.h"
 #include "transport/link_verdict.h"
 #include "transport/transport.h"
 
@@ -59,38 +63,62 @@ typedef struct dmg_perf_region {
     dmg_client *client;
     dmg_address start;
     uint64_t bytes;
+    /** An emulated link, which holds operations back: what a thread does between two of them is in the link's time. */
+    bool is_held_back;
 } dmg_perf_region;
 
 dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf_region *region);
 /** Have all its pages mapped in this client: a first touch takes longer than any link. */
 dmg_status dmg_perf_region_touch(const dmg_perf_region *region);
 
-/** Latencies in ticks, in buckets that are exact to 0.4 per cent. */
-typedef struct dmg_perf_histogram dmg_perf_histogram;
-
 #define DMG_PERF_QUANTILES 17
 
 typedef struct dmg_perf_result {
-    uint64_t operations;
-    double seconds;
+    uint64_t operations; /**< that the rate is of */
+    double seconds;      /**< that they took */
     double least_ns, median_ns, p99_ns, p999_ns;
     double quantiles_ns[DMG_PERF_QUANTILES]; /**< of dmg_perf_quantile_parts */
+    /* Of one thread with a depth of 1: medians of its short windows in which it kept its processor. */
+    double clean_rate_ns, clean_mean_ns;
+    uint32_t clean_windows, windows;
+    double step_ns; /**< of the clock */
 } dmg_perf_result;
 
 /** Which parts of all operations the quantiles are of, ascending: enough to draw a distribution and its tail. */
 extern const double dmg_perf_quantile_parts[DMG_PERF_QUANTILES];
 
-/** Run all threads of the point for the duration. DMG_ERR_UNSUPPORTED for touch without LOAD_STORE. */
+/**
+ * Run all threads of the point for the duration. With a depth of 1, latencies and the rate come from windows of their
+ * own, in turns: operations that are timed one by one, and chains of which only the ends are. DMG_ERR_UNSUPPORTED for
+ * touch without LOAD_STORE.
+ */
 dmg_status dmg_perf_measure(const dmg_perf_region *region, const dmg_perf_point *point, uint64_t duration_ns,
                             dmg_perf_result *result);
 
 /**
  * Run short windows of one thread until `wanted` are clean or as many as fit have been run. Their values: with a depth
- * above 1, operations a second; else the time of a turn of the loop, or, with pauses and in place, the median time of
- * an operation alone.
+ * above 1, operations a second; else the median time of an operation. Over a link that holds operations back, and
+ * without pauses, that is a turn of the loop, since such a link counts from the end of the one before.
  */
 dmg_status dmg_perf_measure_windows(const dmg_perf_region *region, const dmg_perf_point *point, uint32_t wanted,
                                     dmg_link_window windows[DMG_LINK_WINDOWS_MAX], uint32_t *count);
+
+/* ---- the check ---- */
+
+/** What an operation takes on this host, nanoseconds or operations a second: the best of some windows. */
+dmg_status dmg_perf_host(const dmg_perf_region *region, const dmg_perf_point *point, double *value);
+
+/** A point that was checked, and what came out. */
+typedef struct dmg_perf_check {
+    dmg_perf_figures figures;
+    dmg_perf_verdict verdict;
+} dmg_perf_check;
+
+/** Whether the check is about such points: one thread, one operation after the other. */
+bool dmg_perf_is_checked(const dmg_perf_point *point);
+/** Hold a result of such a point against the self-test's figure, which is measured here. */
+dmg_status dmg_perf_check_result(const dmg_perf_region *region, const dmg_perf_point *point,
+                                 const dmg_perf_result *result, dmg_perf_check *check);
 
 /* ---- reports ---- */
 
@@ -102,10 +130,14 @@ typedef struct dmg_perf_report {
     const char *link;   /**< the emulated link's name, or "none" */
     const char *chosen; /**< what carries data, and what is emulated */
     json_t *rows;       /**< of JSON */
+    uint32_t verdicts[DMG_PERF_VERDICTS];
 } dmg_perf_report;
 
 void dmg_perf_report_begin(dmg_perf_report *report);
-void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result);
+/** `check` is NULL where the check is not about the point. What does not agree gets a line, on the standard error where
+ * a program reads the standard output. */
+void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
+                         const dmg_perf_check *check);
 void dmg_perf_report_end(dmg_perf_report *report);
 
 /* ---- a profile ---- */

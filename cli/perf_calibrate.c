@@ -36,7 +36,8 @@ typedef struct self_test {
     const dmg_perf_pool *pool;
     dmg_perf_region region; /* with the client of the link that is tested */
     bool has_load_store;
-    /* What the machine does, bare or through a model that has no latency and no limits. */
+    double host_ns[DMG_PERF_KINDS]; /* as `dmgraph perf` measures it: in all its memory, one after the other */
+    /* What the machine does in the memory that is tested, bare or through a model that has no latency and no limits. */
     double floor_ns[2][DMG_PERF_KINDS]; /* one after the other, and alone */
     double ceiling_bulk[2];             /* bytes a second, of reads and writes */
     double ceiling_rate;                /* operations a second */
@@ -284,32 +285,10 @@ static dmg_status check_cells(self_test *test, const dmg_link_settings *link)
 
 /* ---- the machine ---- */
 
-/** The best that it ever did: other programs only make it worse. Messages are up to another process, so that what is
- * usual counts. */
-static double host_value(const dmg_perf_point *point, const dmg_link_window *windows, uint32_t count)
+/** Kinds of operations, and reads in place where there are any. */
+static int kinds_of(const self_test *test)
 {
-    double least = INFINITY;
-    double most = 0;
-    double sum = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        least = fmin(least, windows[i].value);
-        most = fmax(most, windows[i].value);
-        sum += windows[i].value;
-    }
-    return point->depth > 1 ? most : point->kind == DMG_OPERATION_MESSAGE ? sum / count : least;
-}
-
-static dmg_status measure_host_point(self_test *test, const dmg_perf_point *point, double *value)
-{
-    dmg_link_window *windows = calloc(DMG_LINK_WINDOWS_MAX, sizeof *windows);
-    uint32_t count = 0;
-    dmg_status status = windows ? dmg_perf_measure_windows(&test->region, point, WINDOWS_WANTED, windows, &count)
-                                : dmg_error(DMG_ERR_MEMORY, "no memory to measure");
-    if (status == DMG_OK) {
-        *value = host_value(point, windows, count);
-    }
-    free(windows);
-    return status;
+    return test->has_load_store ? DMG_PERF_KINDS : DMG_PERF_TOUCH;
 }
 
 /** Add what the least latencies are, of the bare transport or through the model. */
@@ -318,14 +297,25 @@ static dmg_status measure_floors(self_test *test, double weight)
     dmg_status status = DMG_OK;
     for (int is_alone = 0; is_alone < 2; is_alone++) {
         double *floors = test->floor_ns[is_alone];
-        for (int kind = 0; kind < DMG_PERF_TOUCH && status == DMG_OK; kind++) {
+        for (int kind = 0; kind < kinds_of(test) && status == DMG_OK; kind++) {
             const dmg_perf_point one = {kind, SMALL_BYTES, 1, 1, is_alone ? PAUSE_NS : 0};
             double floor = 0;
-            status = measure_host_point(test, &one, &floor);
+            status = dmg_perf_host(&test->region, &one, &floor);
             floors[kind] = fmax(floors[kind], weight * floor);
         }
-        /* A load that nobody waits for is not seen to take any time. */
-        floors[DMG_PERF_TOUCH] = floors[DMG_OPERATION_READ];
+    }
+    return status;
+}
+
+/** What `dmgraph perf` says of this machine. */
+static dmg_status measure_host(self_test *test)
+{
+    const dmg_perf_region whole = {
+        .client = test->region.client, .start = test->region.start, .bytes = DMG_PERF_REGION_BYTES};
+    dmg_status status = dmg_perf_region_touch(&whole);
+    for (int kind = 0; kind < kinds_of(test) && status == DMG_OK; kind++) {
+        const dmg_perf_point one = {kind, SMALL_BYTES, 1, 1, 0};
+        status = dmg_perf_host(&whole, &one, &test->host_ns[kind]);
     }
     return status;
 }
@@ -340,7 +330,7 @@ static dmg_status measure_ceilings(self_test *test)
                               &test->ceiling_atomics};
     dmg_status status = DMG_OK;
     for (size_t i = 0; i < sizeof points / sizeof points[0] && status == DMG_OK; i++) {
-        status = measure_host_point(test, &points[i], values[i]);
+        status = dmg_perf_host(&test->region, &points[i], values[i]);
     }
     test->ceiling_bulk[0] *= BULK_BYTES;
     test->ceiling_bulk[1] *= BULK_BYTES;
@@ -369,16 +359,31 @@ static void check_ticks(self_test *test)
     }
 }
 
-static void print_host(const self_test *test)
+static void report_host(const self_test *test)
 {
-    if (test->format != DMG_PERF_TABLE) {
-        return;
+    const double *host = test->host_ns;
+    const double *near = test->floor_ns[0];
+    if (test->format == DMG_PERF_JSON) {
+        json_t *row = json_pack("{s:s, s:I}", "cell", "host", "bytes", (json_int_t)DMG_PERF_REGION_BYTES);
+        for (int kind = 0; kind < kinds_of(test); kind++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s_ns", dmg_perf_kind_name(kind));
+            json_object_set_new(row, name, json_real(host[kind]));
+        }
+        json_array_append_new(test->rows, row);
+    } else if (test->format == DMG_PERF_TABLE) {
+        printf("this host  read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f ns in %llu MiB, as dmgraph perf has "
+               "it\n",
+               host[DMG_OPERATION_READ], host[DMG_OPERATION_WRITE], host[DMG_OPERATION_FAA],
+               host[DMG_OPERATION_MESSAGE], (unsigned long long)(DMG_PERF_REGION_BYTES >> 20));
+        printf("           read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f ns in the %llu MiB that links are "
+               "tested "
+               "in; %.1f Mops, %.1f Mops of atomics, %.1f GB/s read, %.1f GB/s written\n\n",
+               near[DMG_OPERATION_READ], near[DMG_OPERATION_WRITE], near[DMG_OPERATION_FAA],
+               near[DMG_OPERATION_MESSAGE], (unsigned long long)(DMG_PERF_CALIBRATION_BYTES >> 20),
+               test->ceiling_rate / MEGA, test->ceiling_atomics / MEGA, test->ceiling_bulk[0] / GIGA,
+               test->ceiling_bulk[1] / GIGA);
     }
-    const double *floors = test->floor_ns[0];
-    printf("this host  read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f ns", floors[DMG_OPERATION_READ],
-           floors[DMG_OPERATION_WRITE], floors[DMG_OPERATION_FAA], floors[DMG_OPERATION_MESSAGE]);
-    printf("; %.1f Mops, %.1f Mops of atomics, %.1f GB/s read, %.1f GB/s written\n\n", test->ceiling_rate / MEGA,
-           test->ceiling_atomics / MEGA, test->ceiling_bulk[0] / GIGA, test->ceiling_bulk[1] / GIGA);
 }
 
 /* ---- links ---- */
@@ -393,8 +398,9 @@ static dmg_status with_link(self_test *test, const dmg_link_settings *link,
     dmg_status status = dmg_perf_pool_connect(test->pool, link ? &spinning : NULL, &client);
     if (status == DMG_OK) {
         test->region.client = client;
-        status =
-            test->region.bytes ? DMG_OK : dmg_perf_region_allocate(client, DMG_PERF_CALIBRATION_BYTES, &test->region);
+        test->region.is_held_back = link && link->cells[DMG_LINK_READ_LATENCY] > 0;
+        status = test->region.start ? DMG_OK : dmg_perf_region_allocate(client, DMG_PERF_REGION_BYTES, &test->region);
+        test->region.bytes = DMG_PERF_CALIBRATION_BYTES;
     }
     if (status == DMG_OK) {
         status = dmg_perf_region_touch(&test->region);
@@ -411,7 +417,8 @@ static dmg_status bare_step(self_test *test, const void *context)
 {
     (void)context;
     test->has_load_store = dmg_client_capabilities(test->region.client)->flags & DMG_CAPABILITY_LOAD_STORE;
-    return measure_floors(test, 1);
+    dmg_status status = measure_host(test);
+    return status == DMG_OK ? measure_floors(test, 1) : status;
 }
 
 static dmg_status limitless_step(self_test *test, const void *context)
@@ -499,7 +506,7 @@ dmg_status dmg_perf_calibrate(const dmg_perf_pool *pool, const dmg_link_profile 
         status = with_link(&test, &limitless, limitless_step, NULL);
     }
     if (status == DMG_OK) {
-        print_host(&test);
+        report_host(&test);
         print_head(&test);
     }
     for (size_t i = 0; i < count && status == DMG_OK; i++) {

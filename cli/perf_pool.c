@@ -4,11 +4,13 @@
 #include "cli/text.h"
 #include "cli/token.h"
 #include "core/base/error.h"
+#include "core/pool/pool.h"
 
 #include <string.h>
 
 /** The segment also holds what the memory node itself keeps. */
 #define SEGMENT_BYTES (DMG_PERF_REGION_BYTES + (UINT64_C(16) << 20))
+#define PAGE_BYTES    4096
 
 static dmg_status take_message(void *context, dmg_child *child, json_t *message)
 {
@@ -74,4 +76,34 @@ dmg_status dmg_perf_pool_connect(const dmg_perf_pool *pool, const dmg_link_setti
                                   .link = link};
     memcpy(options.token, pool->token, sizeof options.token);
     return dmg_client_open(&options, client);
+}
+
+/* ---- the region ---- */
+
+dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf_region *region)
+{
+    *region = (dmg_perf_region){.client = client, .bytes = bytes};
+    dmg_channel *channel = NULL;
+    dmg_status status = dmg_channel_open(client, &channel);
+    if (status == DMG_OK) {
+        status = dmg_pool_allocate(channel, 0, 0, region->bytes, &region->start);
+    }
+    dmg_channel_close(channel);
+    return status;
+}
+
+dmg_status dmg_perf_region_touch(const dmg_perf_region *region)
+{
+    dmg_channel *channel = NULL;
+    dmg_completion completion = {0};
+    uint64_t word = 0;
+    dmg_status status = dmg_channel_open(region->client, &channel);
+    for (uint64_t offset = 0; status == DMG_OK && offset < region->bytes; offset += PAGE_BYTES) {
+        dmg_post_write(channel, &word, region->start + offset, sizeof word, &completion);
+    }
+    if (status == DMG_OK) {
+        status = dmg_wait(channel, &completion);
+    }
+    dmg_channel_close(channel);
+    return status;
 }

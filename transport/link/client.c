@@ -62,12 +62,13 @@ static dmg_status map_pages(dmg_channel *channel, dmg_link *link)
 /* The shortest round trip of an empty message. */
 static dmg_status measure_message_floor(dmg_channel *channel, dmg_link *link)
 {
+    const dmg_ticks_costs clock = dmg_ticks_measure_costs(link->are_cycles);
     uint64_t shortest = UINT64_MAX;
     for (int i = 0; i < PINGS; i++) {
         dmg_call call = {0};
-        uint64_t start = dmg_ticks(link->are_cycles);
+        uint64_t start = dmg_ticks_fenced(link->are_cycles);
         dmg_status status = dmg_message(channel, 0, DMG_MESSAGE_TYPE_ECHO, NULL, 0, &call);
-        uint64_t took = dmg_ticks(link->are_cycles) - start;
+        uint64_t took = dmg_ticks_within(start, dmg_ticks_fenced(link->are_cycles), &clock);
         if (status != DMG_OK) {
             return status;
         }

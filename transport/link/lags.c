@@ -60,6 +60,7 @@ static dmg_status measure(dmg_channel *channel, const dmg_link *trial, dmg_link_
     uint64_t latency = trial->costs.latency[DMG_OPERATION_READ];
     uint64_t pause = latency * (uint64_t)PAUSE_NS / (uint64_t)LATENCY_NS;
     uint64_t word;
+    const dmg_ticks_costs clock = dmg_ticks_measure_costs(trial->are_cycles);
     dmg_status status = DMG_OK;
     uint64_t before = dmg_ticks(trial->are_cycles);
     for (int i = 0; i < SAMPLES && status == DMG_OK; i++) {
@@ -71,15 +72,15 @@ static dmg_status measure(dmg_channel *channel, const dmg_link *trial, dmg_link_
     lags->after_poll = excess(samples, latency);
     for (int i = 0; i < SAMPLES && status == DMG_OK; i++) {
         pause_ticks(trial, pause);
-        before = dmg_ticks(trial->are_cycles);
+        before = dmg_ticks_fenced(trial->are_cycles);
         status = dmg_read(channel, dmg_address_make(0, 0), &word, sizeof word);
-        samples[i] = dmg_ticks(trial->are_cycles) - before;
+        samples[i] = dmg_ticks_within(before, dmg_ticks_fenced(trial->are_cycles), &clock);
     }
     lags->alone = excess(samples, latency);
     for (int i = 0; i < SAMPLES; i++) {
-        before = dmg_ticks(trial->are_cycles);
+        before = dmg_ticks_fenced(trial->are_cycles);
         dmg_channel_touch(channel, dmg_address_make(0, 0), sizeof word);
-        samples[i] = dmg_ticks(trial->are_cycles) - before;
+        samples[i] = dmg_ticks_within(before, dmg_ticks_fenced(trial->are_cycles), &clock);
     }
     lags->in_place = excess(samples, latency);
     return status;
