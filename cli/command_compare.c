@@ -184,7 +184,8 @@ const dmg_command dmg_command_compare = {
     .argument_count = 1,
     .optional_count = DMG_COMPARE_ALGORITHMS_MAX,
     .summary = "run the same work over several interconnects, in turns: which wins, by how much, and why",
-    .details = "Without ALGORITHM: bfs, cc and pagerank, and sssp where the graph has weights. Links are emulated "
+    .details = "GRAPH is a file, or - for the standard input. Without ALGORITHM: bfs, cc and pagerank, and sssp where "
+               "the graph has weights. Links are emulated "
                "(docs/links.md).\n"
                "With --output FILE.html it writes a report that needs no network, and all numbers beside it "
                "(docs/compare.md).\n",

@@ -24,6 +24,9 @@ static dmg_status convert(void *context)
     /* Opened first: a place that cannot be written to is noticed before the long read. */
     dmg_status status = dmg_output_file_open(conversion->out, &output);
     if (status == DMG_OK) {
+        status = dmg_binary_form_check_output(dmg_output_file_descriptor(output), conversion->out);
+    }
+    if (status == DMG_OK) {
         status = dmg_graph_source_read(conversion->in, &conversion->options, &conversion->source);
     }
     uint64_t started_ns = dmg_now_ns();
@@ -90,9 +93,10 @@ const dmg_command dmg_command_convert = {
     .arguments = "IN OUT",
     .argument_count = 2,
     .summary = "write a graph in dmgraph's binary form, which loads at the speed of the disk",
-    .details = "IN is an edge list, a Matrix Market file (both also compressed by gzip, zstd or xz), or a binary form. "
-               "A directed\n"
-               "graph is stored along and against its arcs, unless --out-lists-only is given. OUT appears whole or not "
-               "at all.\n",
+    .details =
+        "IN is an edge list, a Matrix Market file (both also compressed by gzip, zstd or xz), or a binary form;\n"
+        "- is the standard input. A directed graph is stored along and against its arcs, unless --out-lists-only is "
+        "given.\n"
+        "OUT appears whole or not at all.\n",
     .options = options,
     .run = run};

@@ -22,6 +22,9 @@ static dmg_status generate(void *context)
     generation_work *generation = context;
     dmg_output_file *output = NULL;
     dmg_status status = dmg_output_file_open(generation->out, &output);
+    if (status == DMG_OK) {
+        status = dmg_binary_form_check_output(dmg_output_file_descriptor(output), generation->out);
+    }
     uint64_t started_ns = dmg_now_ns();
     if (status == DMG_OK) {
         status = dmg_kronecker_generate(&generation->options, &generation->graph);

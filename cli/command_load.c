@@ -73,7 +73,7 @@ static dmg_status read_graph(void *context)
     dmg_run *run = context;
     dmg_status status = dmg_graph_source_read(run->path, &run->reading, &run->source);
     run->is_weighted = run->source.graph.weight_kind != DMG_WEIGHT_NONE;
-    return status == DMG_OK ? dmg_graph_source_share(run->path, &run->reading, &run->source) : status;
+    return status == DMG_OK ? dmg_graph_source_share(run->path, &run->source) : status;
 }
 
 /** The end of a name, when all of it is too long. */
@@ -94,7 +94,7 @@ static void describe(dmg_run *run)
     entry->loaded_s = (uint64_t)time(NULL);
     entry->negative_line = graph->negative_line;
     memcpy(entry->negative_source, graph->negative_source, sizeof entry->negative_source);
-    copy_name(run->path, entry->source);
+    copy_name(dmg_graph_source_name(run->path), entry->source);
 }
 
 /**
@@ -241,7 +241,8 @@ const dmg_command dmg_command_load = {
     .summary = "load a graph into a long-lived pool, for many runs",
     .details =
         "GRAPH is an edge list, a Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph "
-        "convert' wrote.\n"
+        "convert' wrote;\n"
+        "- is the standard input.\n"
         "It stays in the pool until 'dmgraph unload NAME' or the pool's end. A load that fails leaves nothing.\n",
     .options = options,
     .run = run_load};

@@ -105,7 +105,7 @@ static dmg_status read_graph(void *context)
 static dmg_status share_graph(void *context)
 {
     dmg_run *run = context;
-    return dmg_graph_source_share(run->path, &run->reading, &run->source);
+    return dmg_graph_source_share(run->path, &run->source);
 }
 
 static dmg_status choose_source(dmg_run *run)
@@ -118,12 +118,13 @@ static dmg_status choose_source(dmg_run *run)
             return DMG_OK;
         }
         if (graph->vertex_count == 0) {
-            return dmg_error(DMG_ERR_ARGUMENT, "--source %" PRIu64 ": %s has no vertices", id, run->path);
+            return dmg_error(DMG_ERR_ARGUMENT, "--source %" PRIu64 ": %s has no vertices", id,
+                             dmg_graph_source_name(run->path));
         }
         return dmg_error(DMG_ERR_ARGUMENT,
                          "--source %" PRIu64 " is no vertex of %s, whose ids are %" PRIu64 " to %" PRIu64 "%s", id,
-                         run->path, dmg_graph_id(graph, 0), dmg_graph_id(graph, (uint32_t)(graph->vertex_count - 1)),
-                         graph->ids ? " with gaps" : "");
+                         dmg_graph_source_name(run->path), dmg_graph_id(graph, 0),
+                         dmg_graph_id(graph, (uint32_t)(graph->vertex_count - 1)), graph->ids ? " with gaps" : "");
     }
     run->source_was_chosen = true;
     if (run->pool) {
@@ -332,7 +333,8 @@ const dmg_command dmg_command_run = {
     .summary = "start memory nodes and compute nodes, run an algorithm on a graph, print what came out",
     .details = "ALGORITHM is bfs, cc (weakly connected components), pagerank or sssp (shortest paths). GRAPH is an "
                "edge list, a\n"
-               "Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph convert' wrote.\n"
+               "Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph convert' wrote;\n"
+               "- is the standard input.\n"
                "With --pool, GRAPH is the name of a graph that 'dmgraph load' left in a long-lived pool.\n",
     .options = options,
     .run = run_run};

@@ -22,7 +22,8 @@ static void write_paragraph(FILE *to, const char *text)
 static void write_head(FILE *to, const dmg_compare *compare)
 {
     const dmg_graph *graph = &compare->source.graph;
-    const char *slash = strrchr(compare->path, '/');
+    const char *name = dmg_graph_source_name(compare->path);
+    const char *slash = strrchr(name, '/');
     fputs("<h1>", to);
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
         fprintf(to, "%s<span class=\"c%" PRIu32 "\">", i > 0 ? " against " : "", i);
@@ -30,7 +31,7 @@ static void write_head(FILE *to, const dmg_compare *compare)
         fputs("</span>", to);
     }
     fputs(" on ", to);
-    dmg_markup_text(to, slash ? slash + 1 : compare->path);
+    dmg_markup_text(to, slash ? slash + 1 : name);
     fputs("</h1>\n<p class=\"soft\">", to);
     dmg_markup_print(to, "%s vertices, %s arcs, %s; %s; dmgraph %s", dmg_text_count(graph->vertex_count).text,
                      dmg_text_count(graph->arc_count).text, graph->is_directed ? "directed" : "undirected",

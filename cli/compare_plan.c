@@ -245,12 +245,13 @@ dmg_status dmg_compare_read_graph(dmg_compare *compare)
     /* With both directions, so that no run has to make one. */
     reading.with_reverse = !dmg_flag(compare->settings, DMG_OPTION_OUT_LISTS_ONLY);
     if (status == DMG_OK) {
-        dmg_compare_progress(compare, "reading %s", compare->path);
+        dmg_compare_progress(compare, "reading %s", dmg_graph_source_name(compare->path));
         status = dmg_graph_source_read(compare->path, &reading, &compare->source);
     }
     const dmg_graph *graph = &compare->source.graph;
     if (status == DMG_OK && graph->vertex_count == 0) {
-        status = dmg_error(DMG_ERR_ARGUMENT, "%s has no vertices: there is nothing to compare", compare->path);
+        status = dmg_error(DMG_ERR_ARGUMENT, "%s has no vertices: there is nothing to compare",
+                           dmg_graph_source_name(compare->path));
     }
     for (size_t i = 0; i < sizeof default_algorithms / sizeof default_algorithms[0] && status == DMG_OK &&
                        compare->settings->positional_count == 1;
@@ -261,7 +262,7 @@ dmg_status dmg_compare_read_graph(dmg_compare *compare)
     if (status == DMG_OK && compare->settings->positional_count == 1 && can_have_sssp) {
         status = add_algorithm(compare, "sssp");
     }
-    return status == DMG_OK ? dmg_graph_source_share(compare->path, &reading, &compare->source) : status;
+    return status == DMG_OK ? dmg_graph_source_share(compare->path, &compare->source) : status;
 }
 
 void dmg_compare_close(dmg_compare *compare)

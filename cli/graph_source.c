@@ -3,14 +3,18 @@
 #include "cli/text.h"
 #include "core/base/error.h"
 #include "formats/binary_form.h"
-#include "formats/binary_layout.h"
-#include "formats/rebuild.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* /dev/null, on every Linux. */
+#define NULL_MAJOR 1
+#define NULL_MINOR 3
 
 dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options)
 {
@@ -30,33 +34,26 @@ dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_optio
     return DMG_OK;
 }
 
-static void leave_out_weights(dmg_graph *graph)
+const char *dmg_graph_source_name(const char *path)
 {
-    graph->weight_kind = DMG_WEIGHT_NONE;
-    graph->out.weights = NULL;
-    graph->in.weights = NULL;
+    return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-static bool is_binary_form(const char *path)
+/** A descriptor of the graph's file, opened once: a pipe has its content once. */
+static dmg_status open_once(const char *path, int *file)
 {
-    char first[DMG_BINARY_MAGIC_BYTES];
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_binary = file >= 0 && pread(file, first, sizeof first, 0) == (ssize_t)sizeof first &&
-                     memcmp(first, dmg_binary_magic, sizeof first) == 0;
-    if (file >= 0) {
-        close(file);
+    if (strcmp(path, "-") != 0) {
+        return dmg_graph_open_file(path, file);
     }
-    return is_binary;
-}
-
-/** How the file is read: see dmg_graph_source_read about weights. */
-static dmg_read_options reading_options(const char *path, const dmg_read_options *options)
-{
-    dmg_read_options reading = *options;
-    if (is_binary_form(path)) {
-        reading.weights = DMG_WEIGHTS_BY_FILE;
+    struct stat about;
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    /* What main() puts where the standard input was closed: it would be the empty graph. */
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDWR && fstat(STDIN_FILENO, &about) == 0 && S_ISCHR(about.st_mode) &&
+        about.st_rdev == makedev(NULL_MAJOR, NULL_MINOR)) {
+        return dmg_error(DMG_ERR_IO, "the standard input is closed: expected a graph from it, as '-' says");
     }
-    return reading;
+    *file = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return *file >= 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "the standard input");
 }
 
 dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *options, dmg_graph_source *source)
@@ -64,40 +61,17 @@ dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *optio
     memset(source, 0, sizeof *source);
     source->file = -1;
     source->ignores_weights = options->weights == DMG_WEIGHTS_IGNORED;
-    dmg_read_options reading = reading_options(path, options);
-    dmg_status status = dmg_graph_read(path, &reading, &source->graph, &source->report);
-    if (status == DMG_OK && options->weights == DMG_WEIGHTS_IGNORED) {
-        leave_out_weights(&source->graph);
-    }
-    return status;
-}
-
-/** Open the file itself, when it is the binary form and holds the graph as it was asked for. */
-static dmg_status open_original(const char *path, const dmg_read_options *options, dmg_graph_source *source)
-{
-    if (source->report.format != DMG_FORMAT_BINARY) {
-        return DMG_OK;
-    }
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "%s: opening it", path);
-    }
-    dmg_graph mapped;
-    dmg_read_options reading = reading_options(path, options);
-    dmg_status status = dmg_binary_form_map(file, path, false, &mapped);
+    int file;
+    dmg_status status = open_once(path, &file);
     if (status == DMG_OK) {
-        bool is_usable = !dmg_rebuild_is_needed(&mapped, &reading);
-        dmg_graph_close(&mapped);
-        if (is_usable) {
-            source->file = file;
-            return DMG_OK;
-        }
+        status = dmg_graph_read_file(file, dmg_graph_source_name(path), options, &source->graph, &source->report,
+                                     &source->file);
+        close(file);
     }
-    close(file);
     return status;
 }
 
-static dmg_status write_anonymous(const char *path, const dmg_read_options *options, dmg_graph_source *source)
+static dmg_status write_anonymous(const char *path, dmg_graph_source *source)
 {
     int file = memfd_create("dmgraph-graph", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0) {
@@ -109,7 +83,7 @@ static dmg_status write_anonymous(const char *path, const dmg_read_options *opti
     }
     dmg_graph mapped;
     if (status == DMG_OK) {
-        status = dmg_binary_form_map(file, path, false, &mapped);
+        status = dmg_binary_form_map(file, dmg_graph_source_name(path), false, &mapped);
     }
     if (status != DMG_OK) {
         close(file);
@@ -118,19 +92,12 @@ static dmg_status write_anonymous(const char *path, const dmg_read_options *opti
     dmg_graph_close(&source->graph);
     source->graph = mapped;
     source->file = file;
-    if (options->weights == DMG_WEIGHTS_IGNORED) {
-        leave_out_weights(&source->graph);
-    }
     return DMG_OK;
 }
 
-dmg_status dmg_graph_source_share(const char *path, const dmg_read_options *options, dmg_graph_source *source)
+dmg_status dmg_graph_source_share(const char *path, dmg_graph_source *source)
 {
-    dmg_status status = open_original(path, options, source);
-    if (status == DMG_OK && source->file < 0) {
-        status = write_anonymous(path, options, source);
-    }
-    return status;
+    return source->file >= 0 ? DMG_OK : write_anonymous(path, source);
 }
 
 void dmg_graph_source_close(dmg_graph_source *source)
@@ -152,7 +119,7 @@ json_t *dmg_graph_source_json(const char *path, const dmg_graph_source *source)
     const dmg_graph *graph = &source->graph;
     const dmg_read_report *report = &source->report;
     json_t *object = json_object();
-    json_object_set_new(object, "file", dmg_json_text(path));
+    json_object_set_new(object, "file", dmg_json_text(dmg_graph_source_name(path)));
     json_object_set_new(object, "format", json_string(dmg_format_name(report->format)));
     json_object_set_new(object, "compression", report->compression[0] ? json_string(report->compression) : json_null());
     json_object_set_new(object, "directed", json_boolean(graph->is_directed));
@@ -187,7 +154,7 @@ void dmg_graph_source_print(FILE *to, const char *path, const dmg_graph_source *
 {
     const dmg_graph *graph = &source->graph;
     const dmg_read_report *report = &source->report;
-    fprintf(to, "graph      %s (%s%s%s, %s)\n", path, dmg_format_name(report->format),
+    fprintf(to, "graph      %s (%s%s%s, %s)\n", dmg_graph_source_name(path), dmg_format_name(report->format),
             report->compression[0] ? ", " : "", report->compression, dmg_text_bytes(report->file_bytes).text);
     fprintf(to, "           %s vertices, %s arcs, %s, %s\n", dmg_text_count(graph->vertex_count).text,
             dmg_text_count(graph->arc_count).text, graph->is_directed ? "directed" : "undirected",

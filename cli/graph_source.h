@@ -12,22 +12,27 @@ typedef struct dmg_graph_source {
     dmg_graph graph;
     dmg_read_report report;
     bool ignores_weights; /**< the graph may have had weights */
-    int file;             /**< the binary form, for other processes to map; -1: none yet */
+    int file;             /**< the binary form, for other processes to map; -1: none yet. After reading: the file
+                             itself where it is that form and was used as it is */
 } dmg_graph_source;
 
 /** What the settings say about reading. `DMG_ERR_ARGUMENT` for --directed with --undirected. */
 dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options);
 
+/** What messages and summaries call a graph's path: "-" is the standard input. */
+const char *dmg_graph_source_name(const char *path);
+
 /**
- * Read a graph. With weights ignored, a binary form is not rewritten for that: its weights are there, and left out of
- * `graph`. Close with dmg_graph_source_close.
+ * Read a graph; "-" is the standard input. The file is opened once, so that a named pipe will do. With weights ignored,
+ * a binary form is not rewritten for that: its weights are there, and left out of `graph`. Close with
+ * dmg_graph_source_close.
  */
 dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *options, dmg_graph_source *source);
 /**
- * Make source->file: the file itself where it is the binary form and was used as it is, else a sealed anonymous one.
+ * Make source->file, when reading did not leave the file itself there: a sealed anonymous one in the binary form.
  * The graph is then a mapping of that file, so that its memory is there once.
  */
-dmg_status dmg_graph_source_share(const char *path, const dmg_read_options *options, dmg_graph_source *source);
+dmg_status dmg_graph_source_share(const char *path, dmg_graph_source *source);
 void dmg_graph_source_close(dmg_graph_source *source);
 
 /** What the reader said, and the graph's facts, for --json. */

@@ -327,7 +327,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     }
     json_object_set_new(setup, "addresses", addresses);
     json_object_set_new(setup, "link", run->has_link ? dmg_link_settings_json(&run->link) : json_null());
-    json_object_set_new(setup, "graph_name", dmg_json_text(run->path));
+    json_object_set_new(setup, "graph_name", dmg_json_text(dmg_graph_source_name(run->path)));
     json_object_set_new(setup, "algorithm", json_string(run->algorithm ? run->algorithm->name : ""));
     json_object_set_new(setup, "job", json_string(run->job_name));
     json_object_set_new(setup, "pool_graph", json_string(run->pool && run->algorithm ? run->path : ""));

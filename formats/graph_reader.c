@@ -7,10 +7,13 @@
 #include "formats/rebuild.h"
 #include "formats/text_readers.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 const char *dmg_format_name(dmg_format format)
 {
@@ -100,20 +103,70 @@ static dmg_status read_text(const char *path, dmg_input_stream *input, const dmg
     return status;
 }
 
-static dmg_status read_binary(const char *path, int file, const dmg_read_options *options, dmg_graph *graph,
-                              dmg_read_report *report)
+static void leave_out_weights(dmg_graph *graph)
 {
-    report->format = DMG_FORMAT_BINARY;
+    graph->weight_kind = DMG_WEIGHT_NONE;
+    graph->out.weights = NULL;
+    graph->in.weights = NULL;
+    graph->negative_line = 0;
+    graph->negative_source[0] = '\0';
+}
+
+/** Map the form in `file`; the graph is then that mapping, or, with `*is_rebuilt`, made from it. */
+static dmg_status map_binary(const char *path, int file, const dmg_read_options *options, dmg_graph *graph,
+                             dmg_read_report *report, bool *is_rebuilt)
+{
     dmg_status status = dmg_binary_form_map(file, path, true, graph);
-    if (status == DMG_OK && dmg_rebuild_is_needed(graph, options)) {
+    *is_rebuilt = status == DMG_OK && dmg_rebuild_is_needed(graph, options);
+    if (*is_rebuilt) {
         dmg_graph mapped = *graph;
         status = dmg_rebuild(&mapped, options, graph, report);
         dmg_graph_close(&mapped);
+    } else if (status == DMG_OK && options->weights == DMG_WEIGHTS_IGNORED) {
+        leave_out_weights(graph);
     }
     return status;
 }
 
+static dmg_status read_binary(const char *path, dmg_input_stream *input, const dmg_read_options *options,
+                              dmg_graph *graph, dmg_read_report *report, int *form)
+{
+    report->format = DMG_FORMAT_BINARY;
+    int file = -1;
+    bool is_rebuilt = false;
+    dmg_status status = dmg_input_stream_whole_file(input, &file);
+    if (status != DMG_OK) {
+        return status;
+    }
+    status = map_binary(path, file, options, graph, report, &is_rebuilt);
+    if (status == DMG_OK && form && !is_rebuilt) {
+        *form = file;
+    } else {
+        close(file);
+    }
+    return status;
+}
+
+dmg_status dmg_graph_open_file(const char *path, int *file)
+{
+    *file = open(path, O_RDONLY | O_CLOEXEC);
+    return *file >= 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "%s", path);
+}
+
 dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg_graph *graph, dmg_read_report *report)
+{
+    int file;
+    memset(graph, 0, sizeof *graph);
+    dmg_status status = dmg_graph_open_file(path, &file);
+    if (status == DMG_OK) {
+        status = dmg_graph_read_file(file, path, options, graph, report, NULL);
+        close(file);
+    }
+    return status;
+}
+
+dmg_status dmg_graph_read_file(int file, const char *name, const dmg_read_options *options, dmg_graph *graph,
+                               dmg_read_report *report, int *form)
 {
     static const dmg_read_options defaults = {0};
     dmg_read_report own_report;
@@ -122,8 +175,11 @@ dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg
     report = report ? report : &own_report;
     memset(graph, 0, sizeof *graph);
     memset(report, 0, sizeof *report);
+    if (form) {
+        *form = -1;
+    }
     dmg_input_stream *input;
-    dmg_status status = dmg_input_stream_open(path, &input);
+    dmg_status status = dmg_input_stream_open(file, name, &input);
     if (status != DMG_OK) {
         return status;
     }
@@ -134,8 +190,11 @@ dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg
     bool is_binary = options->format == DMG_FORMAT_BINARY ||
                      (options->format == DMG_FORMAT_AUTO && first_bytes >= DMG_BINARY_MAGIC_BYTES &&
                       memcmp(first, dmg_binary_magic, DMG_BINARY_MAGIC_BYTES) == 0);
-    status = is_binary ? read_binary(path, dmg_input_stream_file(input), options, graph, report)
-                       : read_text(path, input, options, graph, report);
+    status = is_binary ? read_binary(name, input, options, graph, report, form)
+                       : read_text(name, input, options, graph, report);
+    if (report->file_bytes == 0) {
+        report->file_bytes = dmg_input_stream_consumed_bytes(input); /* a pipe */
+    }
     dmg_input_stream_close(input);
     if (status != DMG_OK) {
         memset(graph, 0, sizeof *graph);

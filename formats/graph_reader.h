@@ -22,7 +22,7 @@ typedef enum dmg_direction_choice {
 
 typedef enum dmg_weight_choice {
     DMG_WEIGHTS_BY_FILE, /**< weighted when the first data line has a third column */
-    DMG_WEIGHTS_IGNORED  /**< a third column is checked, and left out of the graph */
+    DMG_WEIGHTS_IGNORED  /**< they are checked, and left out of the graph; of a binary form they are not looked at */
 } dmg_weight_choice;
 
 /** Called now and then in long reads: how much of the input (compressed bytes) was read. */
@@ -41,8 +41,8 @@ typedef struct dmg_read_options {
 
 typedef struct dmg_read_report {
     dmg_format format;
-    char compression[8]; /**< "", "gzip", "zstd", "xz" */
-    uint64_t file_bytes;
+    char compression[8];    /**< "", "gzip", "zstd", "xz" */
+    uint64_t file_bytes;    /**< as it lies on the disk, or came through a pipe */
     uint64_t lines;         /**< of text formats, all of them */
     uint64_t lines_skipped; /**< comments and blank lines */
     uint64_t edge_lines;
@@ -61,6 +61,19 @@ typedef struct dmg_read_report {
  * Costs one pass over the text, a sort of the ids unless they are dense, and a counting sort of the arcs.
  */
 dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg_graph *graph, dmg_read_report *report);
+
+/**
+ * The same from an open file, such as the standard input, from where it stands. It is borrowed; `name` is for messages.
+ * A file is never opened a second time, so that what can be read once is read.
+ *
+ * @param[out] form  where the graph is a mapping of the binary form: a descriptor of that form, which the caller closes
+ *                   (of a pipe, one of a copy of it in memory); else -1. NULL: not wanted
+ */
+dmg_status dmg_graph_read_file(int file, const char *name, const dmg_read_options *options, dmg_graph *graph,
+                               dmg_read_report *report, int *form);
+
+/** Open a graph's file for dmg_graph_read_file. DMG_ERR_IO. */
+dmg_status dmg_graph_open_file(const char *path, int *file);
 
 /** "edge list", "Matrix Market", "dmgraph binary". */
 const char *dmg_format_name(dmg_format format);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -27,6 +28,7 @@ struct dmg_input_stream {
     char *path;
     int file;
     compression compression;
+    bool can_be_mapped; /* all of it lies in a file */
     uint64_t file_bytes;
     uint64_t consumed;
     bool file_ended;
@@ -244,7 +246,7 @@ static dmg_status start_decoder(dmg_input_stream *stream)
     return is_started ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "%s: no memory to decompress", stream->path);
 }
 
-dmg_status dmg_input_stream_open(const char *path, dmg_input_stream **stream)
+dmg_status dmg_input_stream_open(int file, const char *path, dmg_input_stream **stream)
 {
     dmg_input_stream *made = calloc(1, sizeof *made);
     char *path_copy = strdup(path);
@@ -254,16 +256,13 @@ dmg_status dmg_input_stream_open(const char *path, dmg_input_stream **stream)
         return dmg_error(DMG_ERR_MEMORY, "%s: no memory to read", path);
     }
     made->path = path_copy;
-    made->file = open(path, O_RDONLY | O_CLOEXEC);
-    if (made->file < 0) {
-        dmg_status status = dmg_error_errno(DMG_ERR_IO, errno, "%s", path);
-        dmg_input_stream_close(made);
-        return status;
-    }
+    made->file = file;
     struct stat about;
-    if (fstat(made->file, &about) == 0 && S_ISREG(about.st_mode)) {
-        made->file_bytes = (uint64_t)about.st_size;
-        (void)posix_fadvise(made->file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode)) {
+        off_t begin = lseek(file, 0, SEEK_CUR);
+        made->can_be_mapped = begin == 0;
+        made->file_bytes = begin >= 0 && begin < about.st_size ? (uint64_t)(about.st_size - begin) : 0;
+        (void)posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
     dmg_status status = refill(made);
     if (status == DMG_OK) {
@@ -290,9 +289,6 @@ void dmg_input_stream_close(dmg_input_stream *stream)
     if (stream->has_xz) {
         lzma_end(&stream->xz);
     }
-    if (stream->file >= 0) {
-        close(stream->file);
-    }
     free(stream->path);
     free(stream);
 }
@@ -303,9 +299,56 @@ size_t dmg_input_stream_first_bytes(const dmg_input_stream *stream, const unsign
     return stream->raw_end - stream->raw_begin;
 }
 
-int dmg_input_stream_file(const dmg_input_stream *stream)
+static dmg_status write_copy(const dmg_input_stream *stream, int copy, const unsigned char *bytes, size_t count)
 {
-    return stream->file;
+    while (count > 0) {
+        ssize_t written = write(copy, bytes, count);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return dmg_error_errno(DMG_ERR_MEMORY, errno, "%s: copying it into memory, to be mapped", stream->path);
+        }
+        bytes += written;
+        count -= (size_t)written;
+    }
+    return DMG_OK;
+}
+
+/** What is left of a pipe, in an anonymous file that nobody changes any more. */
+static dmg_status copy_into_memory(dmg_input_stream *stream, int *file)
+{
+    int copy = memfd_create("dmgraph-input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (copy < 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "%s: creating an anonymous file for what comes from it",
+                               stream->path);
+    }
+    dmg_status status = DMG_OK;
+    while (status == DMG_OK && stream->raw_begin < stream->raw_end) {
+        status = write_copy(stream, copy, stream->raw + stream->raw_begin, stream->raw_end - stream->raw_begin);
+        stream->raw_begin = stream->raw_end;
+        if (status == DMG_OK) {
+            status = refill(stream);
+        }
+    }
+    if (status == DMG_OK && fcntl(copy, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+        status = dmg_error_errno(DMG_ERR_IO, errno, "%s: sealing the copy of it", stream->path);
+    }
+    if (status != DMG_OK) {
+        close(copy);
+        return status;
+    }
+    *file = copy;
+    return DMG_OK;
+}
+
+dmg_status dmg_input_stream_whole_file(dmg_input_stream *stream, int *file)
+{
+    if (!stream->can_be_mapped) {
+        return copy_into_memory(stream, file);
+    }
+    *file = fcntl(stream->file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return *file >= 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "%s: keeping it open", stream->path);
 }
 
 const char *dmg_input_stream_compression(const dmg_input_stream *stream)

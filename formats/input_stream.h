@@ -15,8 +15,11 @@
 
 typedef struct dmg_input_stream dmg_input_stream;
 
-/** Open a file. DMG_ERR_IO, DMG_ERR_MEMORY, DMG_ERR_FORMAT when the first compressed block is damaged. */
-dmg_status dmg_input_stream_open(const char *path, dmg_input_stream **stream);
+/**
+ * Read an open file from where it stands, also a pipe, which can be read once. The file is borrowed; `path` is for
+ * errors. DMG_ERR_IO, DMG_ERR_MEMORY, DMG_ERR_FORMAT when the first compressed block is damaged.
+ */
+dmg_status dmg_input_stream_open(int file, const char *path, dmg_input_stream **stream);
 /** NULL is allowed. */
 void dmg_input_stream_close(dmg_input_stream *stream);
 
@@ -26,11 +29,14 @@ dmg_status dmg_input_stream_read(dmg_input_stream *stream, void *buffer, size_t 
 /** The file's first bytes, as they lie on the disk; only before the first read. */
 size_t dmg_input_stream_first_bytes(const dmg_input_stream *stream, const unsigned char **bytes);
 
-/** The open file, at an undefined position. */
-int dmg_input_stream_file(const dmg_input_stream *stream);
+/**
+ * A descriptor of all of the file as it lies on the disk, to be mapped, and closed by the caller: the file itself, or,
+ * of a pipe and the like, a copy in memory that what comes from it is read into. Only before the first read.
+ */
+dmg_status dmg_input_stream_whole_file(dmg_input_stream *stream, int *file);
 /** "", "gzip", "zstd" or "xz". */
 const char *dmg_input_stream_compression(const dmg_input_stream *stream);
-/** Of the file as it lies on the disk; 0 when it is no regular file. */
+/** From where the reading began to the end of the file, as it lies on the disk; 0 when it is no regular file. */
 uint64_t dmg_input_stream_file_bytes(const dmg_input_stream *stream);
 /** How many of these were read. */
 uint64_t dmg_input_stream_consumed_bytes(const dmg_input_stream *stream);

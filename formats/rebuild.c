@@ -16,7 +16,6 @@ bool dmg_rebuild_is_needed(const dmg_graph *graph, const dmg_read_options *optio
     bool is_directed = wants_directed(graph, options);
     return is_directed != graph->is_directed || (options->drop_repeats && graph->repeated_arcs > 0) ||
            (options->drop_loops && graph->loop_arcs > 0) ||
-           (options->weights == DMG_WEIGHTS_IGNORED && graph->weight_kind != DMG_WEIGHT_NONE) ||
            (is_directed && options->with_reverse && !graph->in.offsets);
 }
 
