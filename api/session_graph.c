@@ -28,7 +28,8 @@ static dmg_read_options reading_options(const dmg_load_options *options)
     static const dmg_direction_choice directions[] = {[DMG_LOAD_BY_FILE] = DMG_DIRECTION_BY_FILE,
                                                       [DMG_LOAD_DIRECTED] = DMG_DIRECTION_DIRECTED,
                                                       [DMG_LOAD_UNDIRECTED] = DMG_DIRECTION_UNDIRECTED};
-    return (dmg_read_options){.direction = directions[options->direction],
+    return (dmg_read_options){.format = options->is_edge_list ? DMG_FORMAT_EDGE_LIST : DMG_FORMAT_AUTO,
+                              .direction = directions[options->direction],
                               .weights = options->ignore_weights ? DMG_WEIGHTS_IGNORED : DMG_WEIGHTS_BY_FILE,
                               .drop_repeats = options->drop_repeats,
                               .drop_loops = options->drop_loops,

@@ -163,20 +163,18 @@ static int run(dmg_settings *settings)
     return code;
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_WITH,        DMG_OPTION_ROUNDS,         DMG_OPTION_CNS_LIST,
-                                        DMG_OPTION_OUTPUT,      DMG_OPTION_CSV_FILE,       DMG_OPTION_JSON,
-                                        DMG_OPTION_UNCERTAINTY, DMG_OPTION_RUNS_ONLY,      DMG_OPTION_DURATION,
-                                        DMG_OPTION_MNS,         DMG_OPTION_THREADS,        DMG_OPTION_CACHE,
-                                        DMG_OPTION_MEMORY,      DMG_OPTION_SOURCE,         DMG_OPTION_ITERATIONS,
-                                        DMG_OPTION_TOLERANCE,   DMG_OPTION_DAMPING,        DMG_OPTION_DIRECTED,
-                                        DMG_OPTION_UNDIRECTED,  DMG_OPTION_UNWEIGHTED,     DMG_OPTION_DEDUP,
-                                        DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_DIRECTION,
-                                        DMG_OPTION_DENSITY,     DMG_OPTION_UPDATES,        DMG_OPTION_REFERENCE_EDGES,
-                                        DMG_OPTION_PRECISION,   DMG_OPTION_PARTITIONS,     DMG_OPTION_TASKS,
-                                        DMG_OPTION_PIN_THREADS, DMG_OPTION_PEER_TIMEOUT,   DMG_OPTION_NUMA_NODE,
-                                        DMG_OPTION_PAGE_SIZE,   DMG_OPTION_PREFAULT,       DMG_OPTION_LINK_MODE,
-                                        DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL,      DMG_OPTION_HELP,
-                                        DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {
+    DMG_OPTION_WITH,         DMG_OPTION_ROUNDS,      DMG_OPTION_CNS_LIST,    DMG_OPTION_OUTPUT,
+    DMG_OPTION_CSV_FILE,     DMG_OPTION_JSON,        DMG_OPTION_UNCERTAINTY, DMG_OPTION_RUNS_ONLY,
+    DMG_OPTION_DURATION,     DMG_OPTION_MNS,         DMG_OPTION_THREADS,     DMG_OPTION_CACHE,
+    DMG_OPTION_MEMORY,       DMG_OPTION_SOURCE,      DMG_OPTION_ITERATIONS,  DMG_OPTION_TOLERANCE,
+    DMG_OPTION_DAMPING,      DMG_OPTION_FORMAT,      DMG_OPTION_DIRECTED,    DMG_OPTION_UNDIRECTED,
+    DMG_OPTION_UNWEIGHTED,   DMG_OPTION_DEDUP,       DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY,
+    DMG_OPTION_DIRECTION,    DMG_OPTION_DENSITY,     DMG_OPTION_UPDATES,     DMG_OPTION_REFERENCE_EDGES,
+    DMG_OPTION_PRECISION,    DMG_OPTION_PARTITIONS,  DMG_OPTION_TASKS,       DMG_OPTION_PIN_THREADS,
+    DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,   DMG_OPTION_PAGE_SIZE,   DMG_OPTION_PREFAULT,
+    DMG_OPTION_LINK_MODE,    DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL,   DMG_OPTION_HELP,
+    DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_compare = {
     .name = "compare",

@@ -195,12 +195,25 @@ static void clean_up(dmg_run *run)
     free(run);
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_POOL,           DMG_OPTION_AS,        DMG_OPTION_CNS,
-                                        DMG_OPTION_THREADS,        DMG_OPTION_DIRECTED,  DMG_OPTION_UNDIRECTED,
-                                        DMG_OPTION_UNWEIGHTED,     DMG_OPTION_DEDUP,     DMG_OPTION_NO_LOOPS,
-                                        DMG_OPTION_OUT_LISTS_ONLY, DMG_STORE_OPTIONS,    DMG_OPTION_PIN_THREADS,
-                                        DMG_OPTION_PEER_TIMEOUT,   DMG_OPTION_JSON,      DMG_OPTION_QUIET,
-                                        DMG_OPTION_NO_PROGRESS,    DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
+static const dmg_option_id options[] = {DMG_OPTION_POOL,
+                                        DMG_OPTION_AS,
+                                        DMG_OPTION_CNS,
+                                        DMG_OPTION_THREADS,
+                                        DMG_OPTION_FORMAT,
+                                        DMG_OPTION_DIRECTED,
+                                        DMG_OPTION_UNDIRECTED,
+                                        DMG_OPTION_UNWEIGHTED,
+                                        DMG_OPTION_DEDUP,
+                                        DMG_OPTION_NO_LOOPS,
+                                        DMG_OPTION_OUT_LISTS_ONLY,
+                                        DMG_STORE_OPTIONS,
+                                        DMG_OPTION_PIN_THREADS,
+                                        DMG_OPTION_PEER_TIMEOUT,
+                                        DMG_OPTION_JSON,
+                                        DMG_OPTION_QUIET,
+                                        DMG_OPTION_NO_PROGRESS,
+                                        DMG_OPTION_LOG_LEVEL,
+                                        DMG_OPTION_HELP,
                                         DMG_OPTION_COUNT};
 
 static int run_load(dmg_settings *settings)

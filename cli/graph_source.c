@@ -23,7 +23,10 @@ dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_optio
     if (is_directed && is_undirected) {
         return dmg_error(DMG_ERR_ARGUMENT, "--directed and --undirected exclude each other");
     }
+    static const dmg_format formats[] = {DMG_FORMAT_AUTO, DMG_FORMAT_EDGE_LIST, DMG_FORMAT_MATRIX_MARKET,
+                                         DMG_FORMAT_BINARY}; /* in the order of the option's words */
     *options = (dmg_read_options){
+        .format = formats[dmg_number(settings, DMG_OPTION_FORMAT)],
         .direction = is_directed     ? DMG_DIRECTION_DIRECTED
                      : is_undirected ? DMG_DIRECTION_UNDIRECTED
                                      : DMG_DIRECTION_BY_FILE,

@@ -106,6 +106,8 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                                    "idle workers take segments of others' lists"},
     [DMG_OPTION_CACHE_INDEX] = {"cache-index", DMG_TYPE_CHOICE, NULL, "off|on", "off", 0, 0, 0, 0,
                                 "read the index once, and keep it on the compute node"},
+    [DMG_OPTION_FORMAT] = {"format", DMG_TYPE_CHOICE, NULL, "auto|edge-list|matrix-market|binary", "auto", 0, 0, 0, 0,
+                           "of the graph's file (auto: by content, name and neighbours; docs/formats.md)"},
     [DMG_OPTION_DIRECTED] = {"directed", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
                              "edges have a direction (the default of edge lists)"},
     [DMG_OPTION_UNDIRECTED] = {"undirected", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,

@@ -196,6 +196,50 @@ static dmg_status check_size_line(const edge_list_reader *reader)
     return DMG_OK;
 }
 
+/** Whether line `vertex` behind a METIS header is a list of two neighbours that does not have the vertex itself. */
+static bool neighbours_of(const edge_list_reader *reader, uint64_t vertex, uint64_t neighbours[2])
+{
+    uint64_t vertices = reader->edge_lines - 1;
+    dmg_graph_builder_edge(reader->builder, vertex, &neighbours[0], &neighbours[1]);
+    for (int i = 0; i < 2; i++) {
+        if (neighbours[i] == 0 || neighbours[i] > vertices || neighbours[i] == vertex) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/**
+ * METIS' format has a line VERTICES EDGES, then each vertex's neighbours in a line: where all have two, that reads like
+ * an edge list. It is one of METIS when the numbers agree and every neighbour has the vertex in its own line, too.
+ */
+static dmg_status check_metis(const edge_list_reader *reader)
+{
+    const edge_line *header = &reader->first_edge;
+    uint64_t vertices = reader->edge_lines > 0 ? reader->edge_lines - 1 : 0;
+    if (header->has_weight || vertices < 3 || header->source != vertices || header->destination != vertices) {
+        return DMG_OK;
+    }
+    for (uint64_t vertex = 1; vertex <= vertices; vertex++) {
+        uint64_t neighbours[2];
+        if (!neighbours_of(reader, vertex, neighbours)) {
+            return DMG_OK;
+        }
+        for (int i = 0; i < 2; i++) {
+            uint64_t back[2];
+            if (!neighbours_of(reader, neighbours[i], back) || (back[0] != vertex && back[1] != vertex)) {
+                return DMG_OK;
+            }
+        }
+    }
+    return dmg_error(DMG_ERR_FORMAT,
+                     "%s:%" PRIu64 ": looks like METIS' format (%" PRIu64
+                     " vertices, then the two neighbours of each), "
+                     "which dmgraph does not read: convert it to an edge list first; if it is one, give --format "
+                     "edge-list",
+                     reader->text->path, reader->first_edge_line, vertices);
+}
+
 dmg_status dmg_edge_list_read(dmg_text_source *source, const dmg_read_options *options, bool guard_size_line,
                               dmg_graph *graph, dmg_read_report *report)
 {
@@ -203,6 +247,9 @@ dmg_status dmg_edge_list_read(dmg_text_source *source, const dmg_read_options *o
     dmg_status status = read_all(&reader);
     if (status == DMG_OK && guard_size_line) {
         status = check_size_line(&reader);
+    }
+    if (status == DMG_OK && options->format == DMG_FORMAT_AUTO) {
+        status = check_metis(&reader);
     }
     if (status == DMG_OK) {
         report->edge_lines = reader.edge_lines;

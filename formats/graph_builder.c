@@ -174,6 +174,19 @@ dmg_status dmg_graph_builder_add(dmg_graph_builder *builder, uint64_t source, ui
     return DMG_OK;
 }
 
+void dmg_graph_builder_edge(const dmg_graph_builder *builder, uint64_t index, uint64_t *source, uint64_t *destination)
+{
+    if (builder->is_wide) {
+        const uint64_t *ends = (const uint64_t *)builder->ends.memory + 2 * index;
+        *source = ends[0];
+        *destination = ends[1];
+    } else {
+        const uint32_t *ends = (const uint32_t *)builder->ends.memory + 2 * index;
+        *source = ends[0];
+        *destination = ends[1];
+    }
+}
+
 static dmg_status number_vertices(dmg_graph_builder *builder, dmg_graph *graph, dmg_graph_storage *storage)
 {
     if (builder->options.has_declared_vertices) {

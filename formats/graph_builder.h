@@ -35,6 +35,10 @@ void dmg_graph_builder_destroy(dmg_graph_builder *builder);
 /** Add an edge; weight is ignored when unweighted. With declared vertices the ids were checked by the caller. */
 dmg_status dmg_graph_builder_add(dmg_graph_builder *builder, uint64_t source, uint64_t destination, double weight);
 
+/** An edge that was added, 0 <= index < the number of them; before the graph is made. With declared vertices, its ends
+ * count from 0. */
+void dmg_graph_builder_edge(const dmg_graph_builder *builder, uint64_t index, uint64_t *source, uint64_t *destination);
+
 /** Make the graph; the builder is empty afterwards and can only be destroyed. `report` may be NULL. */
 dmg_status dmg_graph_builder_finish(dmg_graph_builder *builder, dmg_graph *graph, dmg_builder_report *report);
 

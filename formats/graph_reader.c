@@ -4,12 +4,14 @@
 #include "core/base/error.h"
 #include "formats/binary_form.h"
 #include "formats/binary_layout.h"
+#include "formats/foreign_format.h"
 #include "formats/rebuild.h"
 #include "formats/text_readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -64,16 +66,6 @@ static bool has_banner(const char *text, size_t bytes)
            (bytes >= sizeof banner - 2 && strncasecmp(text, banner + 1, sizeof banner - 2) == 0);
 }
 
-/** NAME.mtx, also with the suffix of a compressor behind. */
-static bool is_named_matrix_market(const char *path)
-{
-    const char *suffix = strstr(path, ".mtx");
-    for (const char *next = suffix; next; next = strstr(next + 1, ".mtx")) {
-        suffix = next;
-    }
-    return suffix && (strcmp(suffix, ".mtx") == 0 || (suffix[4] == '.' && !strchr(suffix, '/')));
-}
-
 static dmg_status read_text(const char *path, dmg_input_stream *input, const dmg_read_options *options,
                             dmg_graph *graph, dmg_read_report *report)
 {
@@ -90,11 +82,14 @@ static dmg_status read_text(const char *path, dmg_input_stream *input, const dmg
             DMG_ERR_FORMAT,
             "%s: dmgraph's binary form, compressed: expected it as it is, it is mapped; decompress it first", path);
     }
+    if (status == DMG_OK && !(options->format == DMG_FORMAT_AUTO && has_banner(begin, bytes))) {
+        status = dmg_foreign_format_check(path, begin, bytes, options);
+    }
     if (status == DMG_OK) {
         report->format = options->format != DMG_FORMAT_AUTO ? options->format
                          : has_banner(begin, bytes)         ? DMG_FORMAT_MATRIX_MARKET
                                                             : DMG_FORMAT_EDGE_LIST;
-        bool guard_size_line = options->format == DMG_FORMAT_AUTO && is_named_matrix_market(path);
+        bool guard_size_line = options->format == DMG_FORMAT_AUTO && dmg_path_has_suffix(path, "mtx");
         status = report->format == DMG_FORMAT_MATRIX_MARKET
                      ? dmg_matrix_market_read(&source, options, graph, report)
                      : dmg_edge_list_read(&source, options, guard_size_line, graph, report);
@@ -147,10 +142,27 @@ static dmg_status read_binary(const char *path, dmg_input_stream *input, const d
     return status;
 }
 
+/** A link into git-annex' store, which is how it shows a file that is not here. */
+static bool is_annexed(const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return strstr(target, ".git/annex/objects/") != NULL;
+}
+
 dmg_status dmg_graph_open_file(const char *path, int *file)
 {
     *file = open(path, O_RDONLY | O_CLOEXEC);
-    return *file >= 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "%s", path);
+    if (*file >= 0) {
+        return DMG_OK;
+    }
+    int why = errno;
+    dmg_status status = dmg_error_errno(DMG_ERR_IO, why, "%s", path);
+    return why == ENOENT && is_annexed(path)
+               ? dmg_error(DMG_ERR_IO, "%s: git-annex has the graph's file elsewhere: fetch that first: git annex get",
+                           path)
+               : status;
 }
 
 dmg_status dmg_graph_read(const char *path, const dmg_read_options *options, dmg_graph *graph, dmg_read_report *report)

@@ -8,7 +8,8 @@
 #include "formats/graph.h"
 
 typedef enum dmg_format {
-    DMG_FORMAT_AUTO, /**< by content: first bytes of the binary form, Matrix Market's banner, else an edge list */
+    DMG_FORMAT_AUTO, /**< by content: first bytes of the binary form, Matrix Market's banner, else an edge list, unless
+                        content, name or neighbours say that it is of another format (foreign_format.h) */
     DMG_FORMAT_EDGE_LIST,
     DMG_FORMAT_MATRIX_MARKET,
     DMG_FORMAT_BINARY

@@ -215,7 +215,11 @@ static compression detect(const unsigned char *bytes, size_t count)
     if (count >= sizeof gzip_magic && memcmp(bytes, gzip_magic, sizeof gzip_magic) == 0) {
         return GZIP;
     }
-    if (count >= sizeof zstd_magic && memcmp(bytes, zstd_magic, sizeof zstd_magic) == 0) {
+    /* pzstd begins each frame with one that is skipped: 50 to 5f, and these three. */
+    static const unsigned char skippable_magic[] = {0x2a, 0x4d, 0x18};
+    bool is_skippable = count >= 1 + sizeof skippable_magic && (bytes[0] & 0xf0) == 0x50 &&
+                        memcmp(bytes + 1, skippable_magic, sizeof skippable_magic) == 0;
+    if (is_skippable || (count >= sizeof zstd_magic && memcmp(bytes, zstd_magic, sizeof zstd_magic) == 0)) {
         return ZSTD;
     }
     if (count >= sizeof xz_magic && memcmp(bytes, xz_magic, sizeof xz_magic) == 0) {

@@ -15,7 +15,7 @@
 #define LINE_BYTES_MAX     ((size_t)1 << 28)
 #define QUOTED_BYTES       40
 #define WEIGHT_BYTES_MAX   400
-#define PEEK_BYTES         64
+#define PEEK_BYTES         4096
 #define EXACT_POWERS_OF_10 23
 
 /* Powers of ten that a double holds exactly: one multiplication or division by them rounds once, that is correctly. */

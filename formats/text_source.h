@@ -37,7 +37,7 @@ void dmg_text_source_close(dmg_text_source *source);
 /** The next block of whole lines, or `*begin == *end` at the end of the text. Ends what the block before pointed to. */
 dmg_status dmg_text_source_next(dmg_text_source *source, const char **begin, const char **end);
 
-/** What the next call of dmg_text_source_next will return first, at least 64 bytes of it unless it is shorter. */
+/** What the next call of dmg_text_source_next will return first, at least 4,096 bytes of it unless it is shorter. */
 dmg_status dmg_text_source_peek(dmg_text_source *source, const char **begin, size_t *bytes);
 
 /** "FILE:LINE: "TOKEN": expected ...", quoting the token at `at`, made printable and short. */

@@ -139,6 +139,9 @@ typedef struct dmg_load_options {
     /** Keep the arcs of a directed graph in their own direction only: half the memory; cc cannot run, bfs and pagerank
      * are slower. */
     bool out_lists_only;
+    /** Read it as a text edge list whatever its content, its name and the files beside it look like (docs/formats.md).
+     */
+    bool is_edge_list;
 } dmg_load_options;
 
 /**

@@ -15,6 +15,9 @@ from harness import (DATA, LIMIT, MALFORMED, OK, check, compare, dmgraph, finish
                      read_answer, require, sizes, skip)
 
 FORMATS = ("el", "wel", "mtx")
+# Formats that are not read, and are refused as such, good files and bad ones; but for what is an edge list all the same.
+FOREIGN = ("metis", "gr", "sg", "gemini", "graphalytics")
+EDGE_LISTS = ("text_as.gemini.bin", "unsorted_dup.e")
 # Where the collection leaves more than one right behaviour: the codes that are.
 FREE = {
     "comments_all_styles.el": (OK, MALFORMED),
@@ -81,6 +84,13 @@ def read_or_refused(path, must_refuse):
         require(os.path.basename(path) in one_line(run.err), run.err)
 
 
+def foreign(folder, name):
+    run = dmgraph("info", "graph", os.path.join(folder, name), expect=OK if name in EDGE_LISTS else MALFORMED)
+    if run.code != OK:
+        line = one_line(run.err)
+        require(name in line and re.search("dmgraph does not (read|know)", line) and "??" not in line, line)
+
+
 def main():
     if not DATA:
         skip("DMGRAPH_DATA is not set")
@@ -90,6 +100,8 @@ def main():
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if row["format"] in FORMATS:
                 check(f"{row['file']}: {row['verdict']}", verdict, folder, row, next(rows))
+            elif row["format"] in FOREIGN:
+                check(f"{row['file']}: refused as foreign", foreign, folder, row["file"])
     facts = (
         ("zero_weights.wel", "sssp", (), {0: 0, 1: 0, 2: 0, 3: 7}),
         ("big_weight_sum.wel", "sssp", (), {0: 0, 1: 2147483647, 2: 4294967294, 3: 6442450941}),
@@ -101,6 +113,9 @@ def main():
     check("a negative weight is refused by sssp alone", negative, folder, next(rows))
     # Of these the Matrix Market files named so are broken in ways that matter to a graph.
     broken = {f"mangled{number}.mtx" for number in (1, 2, 3, 4, 8, 11, 12, 15, 16)} | {"mangle1.mtx", "mangle2.mtx", "mangle3.mtx", "mangle4.mtx"}
+    for place in ("binary", "webgraph-orig"):
+        for name in sorted(os.listdir(os.path.join(DATA, place))):
+            check(f"{place}/{name}: refused as foreign", foreign, os.path.join(DATA, place), name)
     for collection in ("lagraph", "suitesparse-cholmod"):
         place = os.path.join(DATA, "conformance", collection)
         for name in sorted(os.listdir(place)):

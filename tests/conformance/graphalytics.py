@@ -33,7 +33,7 @@ def one(folder, name, algorithm, properties, configuration):
         options += ["--iterations", properties["pr.num-iterations"], "--damping", properties["pr.damping-factor"],
                     "--tolerance", 0]
     output = path_of("answer")
-    dmgraph("run", program, os.path.join(folder, name + ".e"), *options, *configuration.arguments(), "--output", output, "--quiet")
+    dmgraph("run", program, os.path.join(folder, name + ".e"), "--format", "edge-list", *options, *configuration.arguments(), "--output", output, "--quiet")
     answer = read_answer(output)
     require(set(answer) == set(reference), "the vertices are others than the reference's")
     labels = {}

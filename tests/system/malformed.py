@@ -1,5 +1,6 @@
 """Malformed inputs: exit code 3 and one line that names the file, the line, and what was expected."""
 
+import bz2
 import gzip
 import lzma
 import os
@@ -56,6 +57,45 @@ def text(name, content, number):
     line = refused(write(name, content))
     require(f"{name}:{number}:" in line, f"line {number} is not named: {line}")
     require("expected" in line, f"what was expected is not said: {line}")
+
+
+# Read as edge lists these would be other graphs, or quotations of bytes: (what, file name, content, what is said).
+FOREIGN = (
+    ("METIS' format by its name", "ring.graph", "4 4\n2 4\n1 3\n2 4\n1 3\n", "METIS"),
+    ("METIS' format by its content", "ring.txt", "4 4\n2 4\n1 3\n2 4\n1 3\n", "METIS"),
+    ("Graphalytics' edges beside their vertices", "pair.e", "2 3\n", "Graphalytics"),
+    ("KONECT's undirected network", "out.network", "% sym unweighted\n1 2\n2 3\n", "--undirected"),
+    ("a bzip2 file", "graph.el.bz2", bz2.compress(b"0 1\n"), "bzip2"),
+    ("a zip archive", "graph.zip", b"PK\x03\x04\x14\0\0\0\x08\0", "zip"),
+    ("a web page", "graph.txt.html", "<!DOCTYPE html>\n<html>404</html>\n", "web page"),
+    ("a pointer of Git LFS", "lfs.el", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull"),
+    ("a PDF document", "graph.pdf", b"%PDF-1.5\n%\xe2\xe3\n", "PDF"),
+    ("an image", "graph.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG"),
+    ("a Parquet file", "graph.parquet", b"PAR1\x15\0", "Parquet"),
+    ("a SQLite database", "graph.db", b"SQLite format 3\0", "SQLite"),
+    ("binary edges", "graph.bin", b"".join(i.to_bytes(4, "little") for i in range(100)), "binary data"),
+)
+
+
+def foreign(name, content, word):
+    write("pair.v", "2\n3\n9\n")
+    path = write(name, content)
+    line = refused(path)
+    require(word in line and "??" not in line, line)
+    for command in (("info", "graph", path), ("convert", path, path_of("foreign.dmg"))):
+        require(word in one_line(dmgraph(*command, expect=MALFORMED).err), f"{command[0]} says something else")
+    if isinstance(content, str) and content[0].isdigit():
+        dmgraph("run", "cc", path, "--format", "edge-list", "--quiet")
+        require("foreign" not in "".join(os.listdir(os.path.dirname(path))), "a conversion that failed left a file")
+
+
+def another_format_was_asked_for():
+    """What was asked for is what is read, or an error."""
+    path = write("plain.el", "0 1\n")
+    for word in ("matrix-market", "binary"):
+        refused(path, "--format", word)
+    run = dmgraph("run", "cc", path, "--format", "metis", expect=USAGE)
+    require("edge-list" in one_line(run.err), run.err)
 
 
 def fewer_entries():
@@ -161,6 +201,9 @@ def a_source_that_is_no_vertex():
 def main():
     for what, name, content, number in TEXTS:
         check(f"{what} is refused with its line", text, name, content, number)
+    for what, name, content, word in FOREIGN:
+        check(f"{what} is refused for what it is", foreign, name, content, word)
+    check("a format that the file does not have is refused", another_format_was_asked_for)
     check("a matrix with fewer entries than it says is refused", fewer_entries)
     check("a matrix that cannot be held is refused before memory is taken", too_large_to_hold)
     check("a matrix with more vertices than 32 bits number is refused", too_many_vertices)

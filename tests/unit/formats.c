@@ -174,8 +174,9 @@ static void lines_that_are_no_edges_are_refused_by_number(void)
     expect_error("0 1x\n", "graph.el:1: \"1x\"");
     expect_error("0;1\n", "graph.el:1: \"0;1\"");
     expect_error("/ 1\n", "graph.el:1: \"/\"");
-    expect_error("SOURCE DESTINATION\n0 1\n", "graph.el:1: \"SOURCE\"");
-    expect_error("\x01\x02\x7f\n", "graph.el:1: \"???\"");
+    expect_error("SOURCE DESTINATION\n0 1\n", "graph.el:1: \"SOURCE DESTINATION\"");
+    expect_error("\x01\x02\x7f\n", "binary data");
+    expect_error("\x01 1\n", "graph.el:1: \"?\"");
 }
 
 static void bytes_that_are_zero_are_no_text(void)
