@@ -21,6 +21,12 @@
  * after which the groups' sums are added up (group_exchange.h). Each then makes the attributes of its share, and in
  * pull mode reads those of the rest of its partition again.
  *
+ * In pull mode what a vertex gives is cached in single precision, which is faster where that cache is large. Rounding
+ * then takes from all that is given (or adds to it), and the attributes do not settle where a few vertices give most.
+ * So unless single precision was asked for, small graphs are cached in double from the start, and in others double
+ * follows where single precision has settled with too much missing, or does not settle. All ranks see the same sums,
+ * and decide the same.
+ *
  * The specialised loops of a program come from accumulate.inc, which its file includes.
  */
 #ifndef DMG_CORE_ENGINE_ACCUMULATE_H
@@ -49,7 +55,9 @@ typedef struct dmg_accumulate_run {
     uint64_t first;         /**< the vertices of which this rank caches something */
     uint64_t last;
     bool is_pull;
-    bool is_single; /**< what is given is cached in single precision */
+    bool is_single;  /**< what is given is cached in single precision */
+    bool may_refine; /**< single precision was not asked for: double follows where it does not suffice */
+    bool refines;    /**< the next iteration changes to double precision */
     dmg_range_array values;
     bool adds_up; /**< sums of this partition are cached: in push mode, and where partial sums go by value */
     dmg_update_method update_method;
@@ -61,6 +69,7 @@ typedef struct dmg_accumulate_run {
     void *given;                   /**< pull: of [first, last): what each vertex gives, float or double */
     double *sums;                  /**< where sums are cached: of [first, last): what was given so far */
     double shared;                 /**< what the vertices' shares of the last iteration add up to */
+    double missing;                /**< what single precision takes from all that is given next */
 } dmg_accumulate_run;
 
 typedef struct dmg_accumulate_limits {

@@ -14,7 +14,7 @@ void dmg_engine_reset_counts(dmg_engine *engine)
         dmg_worker *worker = &engine->workers[i];
         worker->arcs = worker->updates_local = worker->active_vertices = worker->active_arcs = worker->fixed = 0;
         worker->busy_ns = worker->wait_ns = 0;
-        worker->real = 0;
+        worker->real = worker->missing = 0;
         *dmg_retrieval_count(worker->retrieval) = (dmg_retrieval_counts){0};
     }
 }
@@ -29,6 +29,7 @@ dmg_worker dmg_engine_counts(const dmg_engine *engine)
         sum.active_vertices += worker->active_vertices;
         sum.active_arcs += worker->active_arcs;
         sum.real += worker->real;
+        sum.missing += worker->missing;
         sum.fixed += worker->fixed;
     }
     return sum;

@@ -23,6 +23,7 @@ typedef struct dmg_worker {
     uint64_t wait_ns;              /**< of it, for operations */
     dmg_worker_figures total;      /**< of all iterations that have ended */
     double real;                   /**< what an accumulating program's vertices share */
+    double missing;                /**< what single precision takes from what its vertices give, in all */
     uint64_t fixed;                /**< how much its values changed, in fixed point */
     dmg_status status;
     char sentence[512]; /**< the error context, carried from the worker's thread */

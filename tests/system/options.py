@@ -1,6 +1,7 @@
 """Every option of the program's help does what it says, and what makes no sense is refused with exit code 2."""
 
 import json
+import math
 import os
 import re
 
@@ -268,6 +269,33 @@ def precisions():
     for precision in ("auto", "single", "double"):
         answer = answer_of("pagerank", option("precision"), precision, "--tolerance", 1e-8)
         compare(answer, reference.pagerank(PLAIN, 300), 1e-6)
+
+
+def ranks_add_up():
+    """By default within 1e-8, on small graphs and on large ones where one vertex gives most, and they settle."""
+    leaves = 40000
+    graphs = {"pair": "1 2\n", "star of 3": "1 2\n2 1\n1 3\n3 1\n", "small": "".join(f"{u} {v}\n" for u, v, _ in LINES),
+              "star": "".join(f"0 {leaf}\n{leaf} 0\n" for leaf in range(1, leaves + 1))}
+    for name, text in graphs.items():
+        path = write("ranks.el", text)
+        for flags in ((), ("--cns", 2), ("--cns", 3, "--partitions", 2), ("--cns", 2, "--partials", "value")):
+            report = json.loads(dmgraph("run", "pagerank", path, *flags, "--verify", "--json", "--output", path_of("answer")).out)
+            ranks = [float(words[0]) for words in read_answer(path_of("answer")).values()]
+            require(abs(math.fsum(ranks) - 1) < 1e-8, f"{name} {flags}: the ranks add up to {math.fsum(ranks):.12f}")
+            require(abs(report["result"]["sum"] - 1) < 1e-8, f"{name} {flags}: it says that they add up to {report['result']['sum']}")
+            iterations = report["result"]["iterations"]
+            require(iterations < 200, f"{name} {flags}: {iterations} iterations, and 132 suffice for the star")
+
+
+def the_format_is_what_it_is_called():
+    """A text that looks like METIS' format is read as an edge list when that is asked for, by every command."""
+    path = write("ring.graph", "4 4\n2 4\n1 3\n2 4\n1 3\n")
+    flags = (option("format"), "edge-list")
+    require(len(answer_of("cc", *flags, graph=path)) == 4, "the ring has 4 vertices")
+    require(json.loads(dmgraph("info", "graph", path, *flags, "--json").out)["arcs"] == 5, "each line is an arc")
+    dmgraph("convert", path, path_of("ring.dmg"), *flags)
+    for given in ("auto", "binary"):
+        require(len(answer_of("cc", *(("--format", given)), graph=path_of("ring.dmg"))) == 4, "the converted ring has 4 vertices")
 
 
 def edges_have_directions():
@@ -538,8 +566,8 @@ def main():
             long_lists_in_segments, segments_fit_into_the_buffers_that_they_are_copied_to, placement,
             a_cache_that_is_too_small, a_memory_node_that_is_too_small, source,
             pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
-            lists_that_are_short_go_by_value, partial_sums, cachings, precisions, edges_have_directions,
-            a_symmetric_matrix_is_undirected, weights_are_left_out, weights_are_used, repeats_and_loops,
+            lists_that_are_short_go_by_value, partial_sums, cachings, precisions, ranks_add_up,
+            the_format_is_what_it_is_called, edges_have_directions, a_symmetric_matrix_is_undirected, weights_are_left_out, weights_are_used, repeats_and_loops,
             repeats_and_loops_are_reported, out_lists_only, output_to_the_standard_output, unreached, verify, table,
             json_report, what_memory_nodes_did, summary, quiet, log_level, a_summary_never_mixes_with_an_answer,
             generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, a_profile_is_fitted,
