@@ -46,7 +46,7 @@ static dmg_status bad_id(const edge_list_reader *reader, const char *at, const c
 {
     char expected[128];
     snprintf(expected, sizeof expected, "the %s of an edge, an integer from 0 to 2^64 - 1", which);
-    return dmg_text_source_error(reader->text, at, expected);
+    return dmg_text_source_integer_error(reader->text, at, expected);
 }
 
 /** Parse the third column, if the file has one; `*at` moves to its end. */

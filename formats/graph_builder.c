@@ -4,6 +4,7 @@
 #include "formats/adjacency.h"
 #include "formats/dense_ids.h"
 #include "formats/graph_storage.h"
+#include "formats/weight.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -94,7 +95,7 @@ static dmg_status widen(dmg_graph_builder *builder)
 
 static void note_rounding(dmg_graph_builder *builder, double exact, float rounded)
 {
-    double error = exact != 0 ? fabs((exact - (double)rounded) / exact) : 0;
+    double error = exact != 0 ? fabs((exact - dmg_weight_decimal(rounded)) / exact) : 0;
     if (error > builder->weight_rounding) {
         builder->weight_rounding = error;
     }

@@ -49,7 +49,7 @@ typedef struct dmg_read_report {
     uint64_t edge_lines;
     uint64_t loops_dropped;   /**< arcs */
     uint64_t repeats_dropped; /**< arcs */
-    double weight_rounding;   /**< largest relative error of making a weight a 32-bit float; 0: all exact */
+    double weight_rounding;   /**< largest relative error of keeping a weight as a 32-bit float; 0: all come back */
     double seconds;
 } dmg_read_report;
 

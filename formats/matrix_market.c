@@ -154,7 +154,7 @@ static dmg_status read_size(matrix_reader *reader, const char **at)
         *at = dmg_skip_blanks(*at);
         const char *end = parse_integer(*at, &numbers[i]);
         if (!end) {
-            return dmg_text_source_error(reader->text, *at, expected);
+            return dmg_text_source_integer_error(reader->text, *at, expected);
         }
         *at = end;
     }
@@ -213,7 +213,7 @@ static dmg_status read_index(const matrix_reader *reader, const char **at, const
     if (!end || *index == 0 || *index > reader->dimension) {
         char expected[96];
         snprintf(expected, sizeof expected, "a %s from 1 to %" PRIu64, which, reader->dimension);
-        return dmg_text_source_error(reader->text, *at, expected);
+        return dmg_text_source_integer_error(reader->text, *at, expected);
     }
     *at = end;
     return DMG_OK;

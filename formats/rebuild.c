@@ -2,6 +2,7 @@
 
 #include "formats/graph_builder.h"
 #include "formats/graph_storage.h"
+#include "formats/weight.h"
 
 #include <string.h>
 
@@ -21,15 +22,7 @@ bool dmg_rebuild_is_needed(const dmg_graph *graph, const dmg_read_options *optio
 
 static double weight_of(const dmg_graph *graph, uint64_t arc)
 {
-    switch (graph->weight_kind) {
-    case DMG_WEIGHT_INT32:
-        return graph->out.weights[arc].as_int32;
-    case DMG_WEIGHT_FLOAT32:
-        return (double)graph->out.weights[arc].as_float32;
-    case DMG_WEIGHT_NONE:
-        break;
-    }
-    return 0;
+    return dmg_weight_value(graph->out.weights ? &graph->out.weights[arc] : NULL, graph->weight_kind);
 }
 
 /** Of an undirected graph that stays so, each edge lies there twice, and a loop once. */

@@ -1,6 +1,7 @@
 #include "formats/text_source.h"
 
 #include "core/base/error.h"
+#include "formats/weight.h"
 
 #include <errno.h>
 #include <float.h>
@@ -12,16 +13,10 @@
 
 #define BUFFER_BYTES_AT_START ((size_t)512 * 1024)
 /* No graph has such a line; without a bound, a file without line ends would fill the memory. */
-#define LINE_BYTES_MAX     ((size_t)1 << 28)
-#define QUOTED_BYTES       40
-#define WEIGHT_BYTES_MAX   400
-#define PEEK_BYTES         4096
-#define EXACT_POWERS_OF_10 23
-
-/* Powers of ten that a double holds exactly: one multiplication or division by them rounds once, that is correctly. */
-static const double powers_of_10[EXACT_POWERS_OF_10] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                        1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+#define LINE_BYTES_MAX   ((size_t)1 << 28)
+#define QUOTED_BYTES     40
+#define WEIGHT_BYTES_MAX 400
+#define PEEK_BYTES       4096
 
 dmg_status dmg_text_source_open(dmg_text_source *source, const char *path, dmg_input_stream *input,
                                 const dmg_read_options *options)
@@ -152,7 +147,8 @@ dmg_status dmg_text_source_next(dmg_text_source *source, const char **begin, con
     return DMG_OK;
 }
 
-dmg_status dmg_text_source_error(const dmg_text_source *source, const char *at, const char *expected)
+/** "FILE:LINE: "TOKEN"WHY: expected ...", or that the line ends. */
+static dmg_status token_error(const dmg_text_source *source, const char *at, const char *why, const char *expected)
 {
     char quoted[QUOTED_BYTES + 8];
     size_t length = 0;
@@ -165,8 +161,25 @@ dmg_status dmg_text_source_error(const dmg_text_source *source, const char *at, 
                          expected);
     }
     snprintf(quoted + length, sizeof quoted - length, "%s", length == QUOTED_BYTES ? "..." : "");
-    return dmg_error(DMG_ERR_FORMAT, "%s:%" PRIu64 ": \"%s\": expected %s", source->path, source->line, quoted,
+    return dmg_error(DMG_ERR_FORMAT, "%s:%" PRIu64 ": \"%s\"%s: expected %s", source->path, source->line, quoted, why,
                      expected);
+}
+
+dmg_status dmg_text_source_error(const dmg_text_source *source, const char *at, const char *expected)
+{
+    return token_error(source, at, "", expected);
+}
+
+dmg_status dmg_text_source_integer_error(const dmg_text_source *source, const char *at, const char *expected)
+{
+    uint64_t value;
+    const char *end = at;
+    while ((unsigned int)(unsigned char)*end - '0' <= 9) {
+        end++;
+    }
+    bool is_number = end > at && (dmg_is_blank(*end) || dmg_is_line_end(*end) || *end == ',');
+    bool is_too_large = is_number && !dmg_parse_unsigned(at, &value);
+    return token_error(source, at, is_too_large ? " does not fit into 64 bits" : "", expected);
 }
 
 static inline bool is_digit(char character)
@@ -235,10 +248,12 @@ dmg_parsed_weight dmg_parse_weight(const dmg_text_source *source, const char *at
         return (dmg_parsed_weight){.expected = "a finite decimal number as the weight"};
     }
     double value;
-    if (shape.digits_are_exact && shape.digits < UINT64_C(1) << DBL_MANT_DIG && shape.exponent > -EXACT_POWERS_OF_10 &&
-        shape.exponent < EXACT_POWERS_OF_10) {
+    if (shape.digits_are_exact && shape.digits < UINT64_C(1) << DBL_MANT_DIG &&
+        shape.exponent >= -DMG_EXACT_POWER_OF_10 && shape.exponent <= DMG_EXACT_POWER_OF_10) {
+        /* One multiplication or division by a power that is exact rounds once, that is correctly. */
+        int power = (int)shape.exponent;
         value = (double)shape.digits;
-        value = shape.exponent < 0 ? value / powers_of_10[-shape.exponent] : value * powers_of_10[shape.exponent];
+        value = power < 0 ? value / dmg_power_of_10(-power) : value * dmg_power_of_10(power);
     } else {
         char copy[WEIGHT_BYTES_MAX + 1];
         size_t length = (size_t)(end - at);

@@ -43,6 +43,9 @@ dmg_status dmg_text_source_peek(dmg_text_source *source, const char **begin, siz
 /** "FILE:LINE: "TOKEN": expected ...", quoting the token at `at`, made printable and short. */
 dmg_status dmg_text_source_error(const dmg_text_source *source, const char *at, const char *expected);
 
+/** The same where digits were expected; digits that do not fit into 64 bits are named as such. */
+dmg_status dmg_text_source_integer_error(const dmg_text_source *source, const char *at, const char *expected);
+
 static inline bool dmg_is_line_end(char character)
 {
     return character == '\n' || character == '\r';

@@ -4,6 +4,7 @@
  */
 #include "algorithms/serial.h"
 #include "core/base/error.h"
+#include "formats/weight.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -62,15 +63,7 @@ static heap_entry pop(vertex_heap *heap)
 
 static double weight_of(const dmg_graph *graph, uint64_t arc)
 {
-    switch (graph->out.weights ? graph->weight_kind : DMG_WEIGHT_NONE) {
-    case DMG_WEIGHT_INT32:
-        return graph->out.weights[arc].as_int32;
-    case DMG_WEIGHT_FLOAT32:
-        return (double)graph->out.weights[arc].as_float32;
-    case DMG_WEIGHT_NONE:
-        break;
-    }
-    return 1;
+    return graph->out.weights ? dmg_weight_value(&graph->out.weights[arc], graph->weight_kind) : 1;
 }
 
 dmg_status dmg_serial_sssp(const dmg_graph *graph, const dmg_algorithm_options *options, void *values)

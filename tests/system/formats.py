@@ -95,6 +95,24 @@ def generated_weighted():
     require(max(finite) > 8, "no distance is longer than hops would be")
 
 
+def weights_come_out_as_they_went_in():
+    """Also out of the binary form and over several compute nodes; they are kept in 32 bits."""
+    weights = ("0.1", "0.3", "2.5", "7", "123.456", "1e-05", "99999.9", "0.333333", "1e+10")
+    path = write("star.wel", "".join(f"0 {leaf} {weight}\n" for leaf, weight in enumerate(weights, 1)))
+    dmgraph("convert", path, path_of("star.dmg"))
+    for graph in (path, path_of("star.dmg")):
+        for flags in ((), ("--cns", 2, "--transport", "ucx")):
+            dmgraph("run", "sssp", graph, "--source", 0, *flags, "--verify", "--output", path_of("answer"), "--quiet")
+            answer = {vertex: words[0] for vertex, words in read_answer(path_of("answer")).items()}
+            for leaf, weight in enumerate(weights, 1):
+                require(answer[leaf] == ("10000000000" if weight == "1e+10" else weight), f"{weight} came out as {answer[leaf]}")
+    path = write("chain.wel", "0 1 0.1\n1 2 0.2\n2 3 0.3333333333\n")
+    dmgraph("run", "sssp", path, "--source", 0, "--output", path_of("answer"), "--quiet")
+    require(float(read_answer(path_of("answer"))[2][0]) == 0.1 + 0.2, "distances are sums of the decimals")
+    facts = json.loads(dmgraph("info", "graph", path, "--json").out)
+    require(0 < facts["weight_rounding"] < 6e-8, f"a weight of ten digits is rounded by {facts['weight_rounding']}")
+
+
 def over_an_old_file():
     """What stood there before is replaced as a whole."""
     path = write("old.dmg", "x" * 10**6)
@@ -112,6 +130,7 @@ def main():
     for direction in ("--directed", "--undirected"):
         check(f"convert {direction} keeps the graph", converted, direction)
     check("convert --dedup --no-loops cleans the graph", converted_cleaned)
+    check("weights come out as they went in", weights_come_out_as_they_went_in)
     check("convert replaces a file", over_an_old_file)
     check("generate kron gives one graph a seed, and right answers on it", generated)
     check("generate kron --weighted gives weights", generated_weighted)

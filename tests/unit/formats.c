@@ -1,4 +1,5 @@
 /* Text edge lists. */
+#include "formats/weight.h"
 #include "formats_support.h"
 #include "suite.h"
 
@@ -85,7 +86,8 @@ static void ids_have_64_bits(void)
     expect("3000000000 4294967295\n", "3000000000 4294967295", "3000000000>4294967295");
     expect("1 2\n4294967296 1\n", "1 2 4294967296", "1>2 4294967296>1");
     expect("00000000000000000000000000007 8\n", "7 8", "7>8");
-    expect_error("0 18446744073709551616\n", "graph.el:1: \"18446744073709551616\"");
+    expect_error("0 18446744073709551616\n",
+                 "graph.el:1: \"18446744073709551616\" does not fit into 64 bits: expected");
     expect_error("0 36893488147419103232\n", "graph.el:1: ");
     expect_error("0 99999999999999999999999\n", "graph.el:1: ");
 }
@@ -137,6 +139,42 @@ static void weights_are_rounded_once_like_the_compiler_does(void)
         CU_ASSERT_EQUAL(graph.out.weights[0].as_float32, cases[i].value);
         dmg_graph_close(&graph);
     }
+}
+
+static void a_decimal_of_six_digits_comes_back(void)
+{
+    uint64_t state = 11;
+    for (int power = -15; power <= 20; power++) {
+        for (int i = 0; i < 2000; i++) {
+            char text[32];
+            uint64_t digits = support_random(&state) % 1000000;
+            snprintf(text, sizeof text, "%s%ue%d", i % 2 ? "-" : "", (unsigned int)digits, power);
+            double number = strtod(text, NULL);
+            CU_ASSERT_EQUAL(dmg_weight_decimal((float)number), number);
+        }
+    }
+    dmg_graph graph;
+    dmg_read_report report;
+    CU_ASSERT_EQUAL_FATAL(support_read("0 1 0.1\n0 2 123.456\n0 3 7\n", NULL, &graph, &report), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_weight_value(&graph.out.weights[0], graph.weight_kind), 0.1);
+    CU_ASSERT_EQUAL(dmg_weight_value(&graph.out.weights[1], graph.weight_kind), 123.456);
+    CU_ASSERT_EQUAL(dmg_weight_value(&graph.out.weights[2], graph.weight_kind), 7);
+    CU_ASSERT_EQUAL(report.weight_rounding, 0);
+    dmg_graph_close(&graph);
+}
+
+static void a_weight_and_its_float_are_the_nearest_to_each_other(void)
+{
+    for (uint64_t bits = 0; bits < UINT64_C(0x7f800000); bits += 9973) {
+        float weight;
+        uint32_t word = (uint32_t)bits;
+        memcpy(&weight, &word, sizeof weight);
+        CU_ASSERT_EQUAL((float)dmg_weight_decimal(weight), weight);
+    }
+    CU_ASSERT_EQUAL(dmg_weight_decimal(1.0f / 3), (double)(1.0f / 3));
+    CU_ASSERT_EQUAL(dmg_weight_decimal(0x1p-149f), 0x1p-149);
+    CU_ASSERT_EQUAL(dmg_weight_decimal(16777217.0f), 16777216);
+    CU_ASSERT_EQUAL(dmg_weight_decimal(3.4028234e38f), (double)3.4028234e38f);
 }
 
 static void what_is_no_weight_is_refused(void)
@@ -395,6 +433,8 @@ int main(int argc, char **argv)
         DMG_TEST(a_third_column_is_the_weight),
         DMG_TEST(integers_beyond_32_bits_make_all_weights_floats),
         DMG_TEST(weights_are_rounded_once_like_the_compiler_does),
+        DMG_TEST(a_decimal_of_six_digits_comes_back),
+        DMG_TEST(a_weight_and_its_float_are_the_nearest_to_each_other),
         DMG_TEST(what_is_no_weight_is_refused),
         DMG_TEST(every_line_has_as_many_columns_as_the_first),
         DMG_TEST(lines_that_are_no_edges_are_refused_by_number),

@@ -163,6 +163,10 @@ static void a_size_line_that_the_file_cannot_hold_is_refused_at_once(void)
     expect_error(GENERAL "4294967294 4294967294 1\n1 2\n", "graph.mtx:2: 4294967294 vertices in a file of");
     expect_error(GENERAL "3 3 50000\n1 2\n", "graph.mtx:2: the size line promises 50000 entries");
     expect_error(GENERAL "3 3 18446744073709551615\n1 2\n", "graph.mtx:2: the size line promises");
+    expect_error(GENERAL "3 3 18446744073709551617\n1 2\n",
+                 "graph.mtx:2: \"18446744073709551617\" does not fit into 64 bits: expected a size line");
+    expect_error(GENERAL "18446744073709551617 1 1\n1 2\n", "\"18446744073709551617\" does not fit into 64 bits");
+    expect_error(GENERAL "3 3 1\n18446744073709551617 2\n", "\"18446744073709551617\" does not fit into 64 bits");
     expect_error(GENERAL "3 3 18446744073709551616\n1 2\n", "graph.mtx:2: ");
 }
 
