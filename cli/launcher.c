@@ -29,13 +29,14 @@ const int dmg_taken_signals[DMG_TAKEN_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQU
 
 static void note_trouble(dmg_launcher *launcher, uint64_t settle_ns)
 {
-    uint64_t now = dmg_now_ns();
-    if (launcher->trouble_ns == 0) {
-        launcher->trouble_ns = now;
+    uint64_t waited_ns = dmg_watch_silence_ns(&launcher->watch, launcher->trouble_ns);
+    if (!launcher->has_trouble) {
+        launcher->has_trouble = true;
+        launcher->trouble_ns = launcher->watch.now_ns;
         launcher->settle_ns = settle_ns;
-    } else if (now - launcher->trouble_ns + settle_ns < launcher->settle_ns) {
+    } else if (waited_ns + settle_ns < launcher->settle_ns) {
         /* A surer sign shortens the wait. */
-        launcher->settle_ns = now - launcher->trouble_ns + settle_ns;
+        launcher->settle_ns = waited_ns + settle_ns;
     }
 }
 
@@ -112,7 +113,7 @@ static void take_messages(dmg_launcher *launcher, dmg_child *child)
             child->control = -1;
             return;
         }
-        child->heard_ns = dmg_now_ns();
+        child->heard_ns = launcher->watch.now_ns;
         const char *type = dmg_control_type(message);
         json_t *handed = NULL;
         if (strcmp(type, "error") == 0) {
@@ -135,14 +136,20 @@ static void take_messages(dmg_launcher *launcher, dmg_child *child)
 
 static void look_for_silence(dmg_launcher *launcher)
 {
-    uint64_t now = dmg_now_ns();
     for (uint32_t index = 0; index < launcher->child_count; index++) {
-        const dmg_child *child = launcher->children[index];
-        if (child->is_running && !child->is_leaving &&
-            now - child->heard_ns > launcher->peer_timeout_ns + SILENCE_SLACK_NS) {
+        dmg_child *child = launcher->children[index];
+        uint64_t silence_ns = dmg_watch_silence_ns(&launcher->watch, child->heard_ns);
+        if (child->is_running && !child->is_leaving && silence_ns > launcher->peer_timeout_ns + SILENCE_SLACK_NS) {
+            child->silence_ns = silence_ns;
             note_trouble(launcher, SETTLE_AFTER_ERROR_NS);
         }
     }
+}
+
+int dmg_launcher_poll_ms(const dmg_launcher *launcher, uint64_t most_ns)
+{
+    uint64_t interval_ns = dmg_watch_interval_ns(&launcher->watch);
+    return (int)((interval_ns < most_ns ? interval_ns : most_ns) / DMG_MILLISECOND_NS + 1);
 }
 
 /** One turn of the loop: wait for anything, take in all there is. */
@@ -154,7 +161,9 @@ static void turn(dmg_launcher *launcher, int timeout_ms)
     for (uint32_t index = 0; index < count; index++) {
         launcher->files[2 + index] = (struct pollfd){.fd = launcher->children[index]->control, .events = POLLIN};
     }
-    if (poll(launcher->files, 2 + count, timeout_ms) < 0) {
+    int ready = poll(launcher->files, 2 + count, timeout_ms);
+    dmg_watch_look(&launcher->watch, dmg_now_ns());
+    if (ready < 0) {
         return;
     }
     uint64_t steps;
@@ -176,19 +185,16 @@ dmg_status dmg_launcher_wait(dmg_launcher *launcher, bool (*is_done)(void *conte
             return dmg_error(DMG_ERR_CANCELLED, "stopped by signal %d (%s)", launcher->signal,
                              strsignal(launcher->signal));
         }
-        uint64_t now = dmg_now_ns();
-        if (launcher->trouble_ns != 0 && now - launcher->trouble_ns >= launcher->settle_ns) {
+        uint64_t waited_ns = dmg_watch_silence_ns(&launcher->watch, launcher->trouble_ns);
+        if (launcher->has_trouble && waited_ns >= launcher->settle_ns) {
             return dmg_launcher_report_trouble(launcher);
         }
-        if (launcher->trouble_ns == 0 && is_done(context)) {
+        if (!launcher->has_trouble && is_done(context)) {
             return DMG_OK;
         }
-        uint64_t wait_ns = launcher->peer_timeout_ns / 4;
-        if (launcher->trouble_ns != 0) {
-            wait_ns = launcher->settle_ns - (now - launcher->trouble_ns);
-        }
-        bool is_idle = launcher->child_count == 0 && launcher->trouble_ns == 0;
-        turn(launcher, is_idle ? -1 : (int)(wait_ns / DMG_MILLISECOND_NS + 1));
+        bool is_idle = launcher->child_count == 0 && !launcher->has_trouble;
+        uint64_t most_ns = launcher->has_trouble ? launcher->settle_ns - waited_ns : UINT64_MAX;
+        turn(launcher, is_idle ? -1 : dmg_launcher_poll_ms(launcher, most_ns));
     }
 }
 
@@ -264,7 +270,7 @@ dmg_status dmg_launcher_create(dmg_launcher **result)
     if (!launcher) {
         return dmg_error(DMG_ERR_MEMORY, "no memory for the launcher");
     }
-    launcher->peer_timeout_ns = DMG_PEER_TIMEOUT_DEFAULT_NS;
+    dmg_launcher_listen(launcher, DMG_PEER_TIMEOUT_DEFAULT_NS, NULL, NULL);
     sigset_t mask;
     sigemptyset(&mask);
     for (size_t index = 0; index < DMG_TAKEN_SIGNALS; index++) {
@@ -315,6 +321,7 @@ void dmg_launcher_listen(dmg_launcher *launcher, uint64_t peer_timeout_ns, dmg_l
                          void *context)
 {
     launcher->peer_timeout_ns = peer_timeout_ns;
+    dmg_watch_start(&launcher->watch, peer_timeout_ns, dmg_now_ns());
     launcher->on_message = on_message;
     launcher->message_context = context;
 }

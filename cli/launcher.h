@@ -6,6 +6,9 @@
  * a thread of its own, that thread's end. So Ctrl-C, a dead child and a silent child are noticed at any time, whatever
  * the program is doing.
  *
+ * How long a child has been silent is decided, and told, from one reading of the clock a turn; the time that the
+ * launcher itself was stopped does not count (watch.h).
+ *
  * The first sign of trouble is seldom the cause: when a memory node is killed, the compute nodes report lost
  * operations. So the launcher listens for a short while more, and then reports what explains the rest: a child that was
  * killed, before one that failed by itself, before those that lost a peer.
@@ -26,8 +29,9 @@ typedef struct dmg_child {
     bool is_leaving; /**< it was told to end, so its end is no failure */
     int wait_status; /**< as waitpid gives it, when not running */
     uint64_t ended_order;
-    uint64_t heard_ns; /**< when it last sent anything */
-    dmg_phase phase;   /**< from its beats */
+    uint64_t heard_ns;   /**< when it last sent anything, a stamp of the launcher's watch */
+    uint64_t silence_ns; /**< how long it had been silent when that was found too long; 0: it was not */
+    dmg_phase phase;     /**< from its beats */
     uint32_t iteration;
     uint64_t arcs;
     dmg_status error; /**< what it reported */

@@ -96,8 +96,13 @@ static dmg_status start(dmg_launcher *launcher, dmg_child_kind kind, uint32_t in
         free(child);
         return dmg_error_errno(DMG_ERR_IO, error, "starting %s %" PRIu32, dmg_child_kind_name(kind), index);
     }
-    *child = (dmg_child){
-        .kind = kind, .index = index, .pid = pid, .control = ends[0], .is_running = true, .heard_ns = dmg_now_ns()};
+    dmg_watch_look(&launcher->watch, dmg_now_ns());
+    *child = (dmg_child){.kind = kind,
+                         .index = index,
+                         .pid = pid,
+                         .control = ends[0],
+                         .is_running = true,
+                         .heard_ns = launcher->watch.now_ns};
     launcher->children[launcher->child_count++] = child;
     *result = child;
     return DMG_OK;
@@ -148,7 +153,8 @@ dmg_status dmg_launcher_send(dmg_launcher *launcher, dmg_child *child, json_t *m
 typedef struct dismissal {
     const dmg_launcher *launcher;
     dmg_child_kind kind;
-    uint64_t deadline_ns;
+    uint64_t told_ns; /* a stamp of the launcher's watch */
+    uint64_t grace_ns;
 } dismissal;
 
 static bool all_have_ended(void *context)
@@ -159,13 +165,14 @@ static bool all_have_ended(void *context)
         const dmg_child *child = wanted->launcher->children[index];
         has_running = has_running || (child->kind == wanted->kind && child->is_running);
     }
-    return !has_running || dmg_now_ns() >= wanted->deadline_ns;
+    return !has_running || dmg_watch_silence_ns(&wanted->launcher->watch, wanted->told_ns) >= wanted->grace_ns;
 }
 
 dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type)
 {
     uint64_t grace_ns = launcher->peer_timeout_ns + GRACE_DISMISS_NS;
-    dismissal wanted = {launcher, kind, dmg_now_ns() + grace_ns};
+    dmg_watch_look(&launcher->watch, dmg_now_ns());
+    dismissal wanted = {launcher, kind, launcher->watch.now_ns, grace_ns};
     for (uint32_t index = 0; index < launcher->child_count; index++) {
         dmg_child *child = launcher->children[index];
         if (child->kind == kind) {
@@ -190,7 +197,8 @@ dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, con
 
 static bool signal_and_wait(dmg_launcher *launcher, int number, uint64_t grace_ns)
 {
-    uint64_t deadline_ns = dmg_now_ns() + grace_ns;
+    dmg_watch_look(&launcher->watch, dmg_now_ns());
+    const uint64_t told_ns = launcher->watch.now_ns;
     bool has_running = false;
     for (uint32_t index = 0; index < launcher->child_count; index++) {
         dmg_child *child = launcher->children[index];
@@ -200,12 +208,13 @@ static bool signal_and_wait(dmg_launcher *launcher, int number, uint64_t grace_n
         }
     }
     while (has_running) {
-        uint64_t now = dmg_now_ns();
-        if (now >= deadline_ns) {
+        uint64_t waited_ns = dmg_watch_silence_ns(&launcher->watch, told_ns);
+        if (waited_ns >= grace_ns) {
             return false;
         }
         struct pollfd file = {.fd = launcher->signals, .events = POLLIN};
-        poll(&file, 1, (int)((deadline_ns - now) / DMG_MILLISECOND_NS + 1));
+        poll(&file, 1, dmg_launcher_poll_ms(launcher, grace_ns - waited_ns));
+        dmg_watch_look(&launcher->watch, dmg_now_ns());
         struct signalfd_siginfo info;
         bool is_impatient = false;
         while (read(launcher->signals, &info, sizeof info) == (ssize_t)sizeof info) {

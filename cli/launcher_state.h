@@ -7,6 +7,7 @@
 #define DMG_CLI_LAUNCHER_STATE_H
 
 #include "cli/launcher.h"
+#include "core/base/watch.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -19,14 +20,16 @@ struct dmg_launcher {
     sigset_t signal_mask_before;
     int signal; /* that cancelled the run */
     uint64_t peer_timeout_ns;
+    dmg_watch watch; /* of the children; looks once a turn of the loop */
     dmg_launcher_message on_message;
     void *message_context;
     dmg_status message_status; /* of on_message, when it failed */
     char message_sentence[1024];
     dmg_child **children;
     uint32_t child_count;
-    uint64_t order;      /* of deaths and errors */
-    uint64_t trouble_ns; /* when the first sign came; 0: none */
+    uint64_t order; /* of deaths and errors */
+    bool has_trouble;
+    uint64_t trouble_ns; /* when the first sign came, a stamp of the watch */
     uint64_t settle_ns;
     struct pollfd *files; /* signals, step_ended, then one a child */
 };
@@ -35,6 +38,8 @@ struct dmg_launcher {
 #define DMG_TAKEN_SIGNALS 5
 extern const int dmg_taken_signals[DMG_TAKEN_SIGNALS];
 
+/** How long to wait before the watch has to look again, at most `most_ns`: what poll takes. */
+int dmg_launcher_poll_ms(const dmg_launcher *launcher, uint64_t most_ns);
 /** Take in the ends of children. */
 void dmg_launcher_reap(dmg_launcher *launcher);
 /** Choose what explains the rest of what was noticed, and leave its sentence. */

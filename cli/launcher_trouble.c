@@ -1,6 +1,5 @@
 #include "cli/launcher_state.h"
 
-#include "core/base/clock.h"
 #include "core/base/error.h"
 
 #include <inttypes.h>
@@ -72,20 +71,27 @@ static dmg_status report_death(const dmg_launcher *launcher, const dmg_child *ch
                      moment);
 }
 
+/** The longest silence that was found, or the one of now: a child that spoke again in between was silent all the same.
+ */
+static uint64_t silence_of(const dmg_launcher *launcher, const dmg_child *child)
+{
+    uint64_t silence_ns = dmg_watch_silence_ns(&launcher->watch, child->heard_ns);
+    return silence_ns > child->silence_ns ? silence_ns : child->silence_ns;
+}
+
 static dmg_status report_silence(const dmg_launcher *launcher, const dmg_child *child)
 {
     char moment[64];
     describe_moment(launcher, moment, sizeof moment);
-    return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d)%s did not answer for %g s %s",
+    return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d)%s did not answer for %.2f s %s",
                      dmg_child_kind_name(child->kind), child->index, child->pid,
-                     dmg_child_is_stopped(child) ? " is stopped and" : "", (double)launcher->peer_timeout_ns / 1e9,
+                     dmg_child_is_stopped(child) ? " is stopped and" : "", (double)silence_of(launcher, child) / 1e9,
                      moment);
 }
 
 /** Choose what explains the rest, and leave its sentence. */
 dmg_status dmg_launcher_report_trouble(const dmg_launcher *launcher)
 {
-    uint64_t now = dmg_now_ns();
     const dmg_child *dead = NULL;
     const dmg_child *failed = NULL;
     const dmg_child *echo = NULL;
@@ -102,7 +108,7 @@ dmg_status dmg_launcher_report_trouble(const dmg_launcher *launcher)
             *reported = child;
         }
         if (child->is_running && !child->is_leaving && !silent &&
-            (dmg_child_is_stopped(child) || now - child->heard_ns > launcher->peer_timeout_ns)) {
+            (dmg_child_is_stopped(child) || silence_of(launcher, child) > launcher->peer_timeout_ns)) {
             silent = child;
         }
     }

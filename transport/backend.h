@@ -13,6 +13,7 @@
 #ifndef DMG_TRANSPORT_BACKEND_H
 #define DMG_TRANSPORT_BACKEND_H
 
+#include "core/base/watch.h"
 #include "transport/transport.h"
 
 #include <stdatomic.h>
@@ -145,6 +146,8 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request);
 dmg_counters *dmg_server_mutable_counters(dmg_server *server);
 /** Whether this client is unknown, or was declared dead: nothing is done for it any more. */
 bool dmg_server_client_is_gone(dmg_server *server, uint64_t client);
+/** The serve loop's watch, which looks at the clock once a round: for stamps and silences of those who connect. */
+const dmg_watch *dmg_server_watch(const dmg_server *server);
 /** The counters that a backend adds to on a channel's thread. */
 dmg_counters *dmg_channel_mutable_counters(dmg_channel *channel);
 /** True when the tokens are equal; takes the same time wherever they differ. */

@@ -25,7 +25,7 @@ dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backen
 /** What the server knows of a client. It stays while channels are open, so that one that lost its lease is refused. */
 typedef struct dmg_server_client {
     uint64_t id;
-    uint64_t heard_ns;
+    uint64_t heard_ns; /**< a stamp of the server's watch */
     uint32_t channels;
     bool is_gone;
     bool is_reported; /**< on_client_gone was called */
@@ -45,7 +45,7 @@ struct dmg_server {
     uint32_t client_count;
     uint32_t client_capacity;
     bool has_gone_clients; /**< some client is gone and has to be reported or forgotten */
-    uint64_t now_ns;       /**< read once a round of the serve loop */
+    dmg_watch watch;       /**< looks once a round of the serve loop */
     dmg_link_offer link;   /**< of the clocks of this node's emulated link; no descriptor until a client asks */
 };
 

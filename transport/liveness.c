@@ -1,9 +1,9 @@
 /*
  * A client's monitor: a thread that keeps a lease with every memory node, and notices the ones that do not answer.
  *
- * It has at most one lease message in flight to a node and adds up the time since the last answer. One round adds no
- * more than a tenth of the peer timeout, so that a client that was itself stopped for a minute does not take its memory
- * nodes for dead.
+ * It has at most one lease message in flight to a node, and watches the time since the last answer. The time that this
+ * process itself was stopped or starved does not count (watch.h), so that a client that was stopped for a minute does
+ * not take its memory nodes for dead.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -13,11 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICKS          20 /* a peer timeout */
-#define TICK_NS_MIN    UINT64_C(1000000)
 #define TICK_NS_MAX    UINT64_C(20000000) /* also bounds how long closing a client waits for this thread */
 #define LEASES         5                  /* a peer timeout */
-#define CREDIT_PART    10
 #define SECOND_NS      1e9
 #define SENTENCE_BYTES 192
 
@@ -25,7 +22,8 @@ typedef struct node_watch {
     dmg_completion completion;
     dmg_call call;
     bool is_asked;       /* a lease message is in flight */
-    uint64_t silence_ns; /* since the last answer */
+    uint64_t heard_ns;   /* the last answer, a stamp of the monitor's watch */
+    uint64_t renewed_ns; /* and on the real clock: the memory node's watch goes on while this process is away */
     char sentence[SENTENCE_BYTES];
 } node_watch;
 
@@ -38,10 +36,11 @@ static void ask(dmg_channel *channel, uint16_t node, node_watch *watch)
 }
 
 /* The lease message has ended. */
-static void take_answer(dmg_client *client, uint16_t node, node_watch *watch)
+static void take_answer(dmg_client *client, uint16_t node, node_watch *watch, const dmg_watch *clock)
 {
     watch->is_asked = false;
-    watch->silence_ns = 0;
+    watch->heard_ns = clock->now_ns;
+    watch->renewed_ns = clock->clock_ns;
     dmg_status status = watch->completion.status != DMG_OK ? watch->completion.status : watch->call.reply_status;
     if (status != DMG_OK) {
         char why[SENTENCE_BYTES + 64];
@@ -51,36 +50,33 @@ static void take_answer(dmg_client *client, uint16_t node, node_watch *watch)
     }
 }
 
-static void watch_node(dmg_client *client, uint16_t node, node_watch *watch, uint64_t credit_ns)
+static void watch_node(dmg_client *client, uint16_t node, node_watch *watch, const dmg_watch *clock)
 {
     if (atomic_load_explicit(&client->nodes[node].dead, memory_order_acquire)) {
         return;
     }
     if (watch->is_asked && watch->completion.pending == 0) {
-        take_answer(client, node, watch);
+        take_answer(client, node, watch, clock);
         return;
     }
-    watch->silence_ns += credit_ns;
-    if (watch->silence_ns >= client->peer_timeout_ns) {
+    uint64_t silence_ns = dmg_watch_silence_ns(clock, watch->heard_ns);
+    if (silence_ns > client->peer_timeout_ns) {
         char why[64];
-        snprintf(why, sizeof why, "has not answered for %.1f s", (double)watch->silence_ns / SECOND_NS);
+        snprintf(why, sizeof why, "has not answered for %.2f s", (double)silence_ns / SECOND_NS);
         dmg_client_mark_dead(client, node, why);
-    } else if (!watch->is_asked && watch->silence_ns >= client->peer_timeout_ns / LEASES) {
+    } else if (!watch->is_asked && clock->clock_ns - watch->renewed_ns >= client->peer_timeout_ns / LEASES) {
         ask(client->monitor_channel, node, watch);
     }
-}
-
-static uint64_t clip(uint64_t value, uint64_t least, uint64_t most)
-{
-    return value < least ? least : value > most ? most : value;
 }
 
 static void *monitor_run(void *argument)
 {
     dmg_client *client = argument;
     dmg_channel *channel = client->monitor_channel;
-    uint64_t tick_ns = clip(client->peer_timeout_ns / TICKS, TICK_NS_MIN, TICK_NS_MAX);
-    uint64_t credit_ns_max = clip(client->peer_timeout_ns / CREDIT_PART, 2 * tick_ns, UINT64_MAX);
+    dmg_watch clock;
+    dmg_watch_start(&clock, client->peer_timeout_ns, dmg_now_ns());
+    uint64_t interval_ns = dmg_watch_interval_ns(&clock);
+    uint64_t tick_ns = interval_ns < TICK_NS_MAX ? interval_ns : TICK_NS_MAX;
     node_watch *watches = calloc(client->node_count, sizeof *watches);
     if (!watches) {
         for (uint32_t node = 0; node < client->node_count; node++) {
@@ -89,16 +85,14 @@ static void *monitor_run(void *argument)
         return NULL;
     }
     for (uint32_t node = 0; node < client->node_count; node++) {
+        watches[node].heard_ns = clock.now_ns;
         ask(channel, (uint16_t)node, &watches[node]);
     }
-    uint64_t last_ns = dmg_now_ns();
     while (!atomic_load(&client->monitor_is_stopped)) {
         dmg_channel_poll(channel);
-        uint64_t now_ns = dmg_now_ns();
-        uint64_t credit_ns = clip(now_ns - last_ns, 0, credit_ns_max);
-        last_ns = now_ns;
+        dmg_watch_look(&clock, dmg_now_ns());
         for (uint32_t node = 0; node < client->node_count; node++) {
-            watch_node(client, (uint16_t)node, &watches[node], credit_ns);
+            watch_node(client, (uint16_t)node, &watches[node], &clock);
         }
         dmg_channel_poll(channel);
         channel->backend->channel_sleep(channel->implementation, tick_ns);

@@ -2,9 +2,10 @@
  * The memory-node side of the common layer: the serve loop, the clients and their leases.
  *
  * A client is alive while its messages keep coming; its monitor sends a lease message when nothing else goes. It is
- * gone when its last channel closed, when a channel broke, or when nothing came for the peer timeout. What a backend
- * reports is only noted; on_client_gone is called from the serve loop, so that a handler never runs in the middle of a
- * backend's walk over its channels.
+ * gone when its last channel closed, when a channel broke, or when nothing came for the peer timeout, in which the time
+ * that this process itself was stopped or starved does not count (watch.h). What a backend reports is only noted;
+ * on_client_gone is called from the serve loop, so that a handler never runs in the middle of a backend's walk over its
+ * channels.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -17,10 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MILLISECOND_NS       UINT64_C(1000000)
 #define SLEEP_NS_MAX         UINT64_C(50000000)
-#define LEASE_CHECKS         20 /* a peer timeout */
-#define CHECK_NS_MIN         UINT64_C(1000000)
-#define STALL_PART           4 /* a loop that was away for this part of the peer timeout was stopped or starved itself */
 #define SPIN_ROUNDS          100
 #define SPIN_ROUNDS_SOFTWARE 8 /* a look at each channel goes to the memory and back */
 #define CLIENTS_INITIAL      16
@@ -61,10 +60,10 @@ dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **ser
         return dmg_error(DMG_ERR_MEMORY, "creating memory node %u: out of memory", (unsigned int)options->node);
     }
     created->backend = backend;
-    created->now_ns = dmg_now_ns();
     created->link.descriptor = -1;
     status = copy_options(created, options);
     if (status == DMG_OK) {
+        dmg_watch_start(&created->watch, created->options.peer_timeout_ns, dmg_now_ns());
         status = backend->server_create(created, &created->options, &parameters, &created->implementation);
     }
     if (status != DMG_OK) {
@@ -189,7 +188,7 @@ static dmg_server_client *add_client(dmg_server *server, uint64_t id)
         server->client_capacity = capacity;
     }
     dmg_server_client *client = &server->clients[server->client_count++];
-    *client = (dmg_server_client){.id = id, .heard_ns = server->now_ns};
+    *client = (dmg_server_client){.id = id, .heard_ns = server->watch.now_ns};
     return client;
 }
 
@@ -260,7 +259,7 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
                "this compute node was declared dead: a channel of it broke, or it was silent for the peer timeout");
         return;
     }
-    client->heard_ns = server->now_ns;
+    client->heard_ns = server->watch.now_ns;
     if (request->type == DMG_MESSAGE_TYPE_LEASE) {
         dmg_server_reply(server, request->reply_token, DMG_OK, NULL, 0);
     } else if (request->type == DMG_MESSAGE_TYPE_LINK) {
@@ -281,20 +280,19 @@ bool dmg_server_client_is_gone(dmg_server *server, uint64_t client)
     return !known || known->is_gone;
 }
 
-static void renew_leases(dmg_server *server, uint64_t now_ns)
+const dmg_watch *dmg_server_watch(const dmg_server *server)
 {
-    for (uint32_t i = 0; i < server->client_count; i++) {
-        server->clients[i].heard_ns = now_ns;
-    }
+    return &server->watch;
 }
 
 static void expire_leases(dmg_server *server)
 {
     for (uint32_t i = 0; i < server->client_count; i++) {
         dmg_server_client *client = &server->clients[i];
-        if (!client->is_gone && server->now_ns - client->heard_ns > server->options.peer_timeout_ns) {
-            dmg_log(DMG_LOG_INFO, "lease_expired", "node=%u client=%016" PRIx64, (unsigned int)server->options.node,
-                    client->id);
+        if (!client->is_gone && dmg_watch_is_over(&server->watch, client->heard_ns)) {
+            dmg_log(DMG_LOG_INFO, "lease_expired", "node=%u client=%016" PRIx64 " silence_ms=%" PRIu64,
+                    (unsigned int)server->options.node, client->id,
+                    dmg_watch_silence_ns(&server->watch, client->heard_ns) / MILLISECOND_NS);
             mark_gone(server, client, DMG_ERR_PEER);
         }
     }
@@ -321,26 +319,18 @@ static void report_gone_clients(dmg_server *server)
 
 dmg_status dmg_server_serve(dmg_server *server)
 {
-    uint64_t timeout_ns = server->options.peer_timeout_ns;
-    uint64_t check_ns = timeout_ns / LEASE_CHECKS > CHECK_NS_MIN ? timeout_ns / LEASE_CHECKS : CHECK_NS_MIN;
+    uint64_t check_ns = dmg_watch_interval_ns(&server->watch);
     uint64_t sleep_ns = check_ns < SLEEP_NS_MAX ? check_ns : SLEEP_NS_MAX;
-    server->now_ns = dmg_now_ns();
-    renew_leases(server, server->now_ns);
-    uint64_t next_check_ns = server->now_ns + check_ns;
+    dmg_watch_start(&server->watch, server->options.peer_timeout_ns, dmg_now_ns());
+    uint64_t next_check_ns = server->watch.now_ns + check_ns;
     const uint32_t spin_rounds = dmg_server_is_coherent(server) ? SPIN_ROUNDS : SPIN_ROUNDS_SOFTWARE;
     uint32_t idle_rounds = 0;
     while (!atomic_load_explicit(&server->is_stopped, memory_order_acquire)) {
         uint32_t handled = server->backend->server_progress(server->implementation);
-        uint64_t now_ns = dmg_now_ns();
-        if (now_ns - server->now_ns > timeout_ns / STALL_PART) {
-            /* This process was stopped or starved; that its clients were not heard meanwhile says nothing about them.
-             */
-            renew_leases(server, now_ns);
-        }
-        server->now_ns = now_ns;
-        if (now_ns >= next_check_ns) {
+        dmg_watch_look(&server->watch, dmg_now_ns());
+        if (server->watch.now_ns >= next_check_ns) {
             expire_leases(server);
-            next_check_ns = now_ns + check_ns;
+            next_check_ns = server->watch.now_ns + check_ns;
         }
         if (server->has_gone_clients) {
             report_gone_clients(server);

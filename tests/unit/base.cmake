@@ -1,1 +1,2 @@
 dmg_unit_test(base LINK dmg-base)
+dmg_unit_test(watch LINK dmg-base)

@@ -102,7 +102,7 @@ static void accept_connections(dmg_shm_server *server)
         }
         channel->state = DMG_SHM_CHANNEL_GREETING;
         channel->socket = socket;
-        channel->accepted_ns = dmg_now_ns();
+        channel->accepted_ns = dmg_server_watch(server->server)->now_ns;
         server->greeting_count++;
     }
 }
@@ -272,14 +272,15 @@ static uint32_t handle_event(dmg_shm_server *server, uint64_t data)
 
 static void end_slow_greetings(dmg_shm_server *server)
 {
-    uint64_t now_ns = dmg_now_ns();
-    if (server->listen_again_at_ns != 0 && now_ns >= server->listen_again_at_ns) {
+    const dmg_watch *watch = dmg_server_watch(server->server);
+    if (server->listen_again_at_ns != 0 && dmg_now_ns() >= server->listen_again_at_ns) {
         server->listen_again_at_ns = 0;
         dmg_shm_server_watch(server, EPOLL_CTL_MOD, server->listener, EPOLLIN, DMG_SHM_EVENT_LISTENER);
     }
     for (uint32_t i = 0; i < server->channel_count && server->greeting_count > 0; i++) {
         dmg_shm_server_channel *channel = &server->channels[i];
-        if (channel->state == DMG_SHM_CHANNEL_GREETING && now_ns - channel->accepted_ns > GREETING_NS) {
+        if (channel->state == DMG_SHM_CHANNEL_GREETING &&
+            dmg_watch_silence_ns(watch, channel->accepted_ns) > GREETING_NS) {
             dmg_shm_server_close_channel(server, channel, DMG_OK);
         }
     }

@@ -214,8 +214,8 @@ static bool receive_welcome(int socket, dmg_shm_welcome *welcome, int *descripto
     return received == (ssize_t)sizeof *welcome && welcome->magic == DMG_SHM_MAGIC;
 }
 
-/* A stopped memory node's backlog may be full: try until the deadline. */
-static dmg_status connect_until(const char *name, const dmg_shm_place *place, uint64_t deadline_ns, int *socket_out)
+/* A stopped memory node's backlog may be full: try until the timeout has passed. */
+static dmg_status connect_within(const char *name, const dmg_shm_place *place, dmg_watch *watch, int *socket_out)
 {
     int created;
     dmg_status status = create_socket(place, &created);
@@ -226,7 +226,7 @@ static dmg_status connect_until(const char *name, const dmg_shm_place *place, ui
     while (connect(created, &place->address.any, place->bytes) != 0 && errno != EISCONN) {
         failed = errno;
         bool is_under_way = failed == EAGAIN || failed == EINTR || failed == EINPROGRESS || failed == EALREADY;
-        if (!is_under_way || dmg_now_ns() >= deadline_ns) {
+        if (!is_under_way || dmg_watch_wait_is_over(watch, dmg_now_ns())) {
             break;
         }
         failed = 0;
@@ -241,27 +241,29 @@ static dmg_status connect_until(const char *name, const dmg_shm_place *place, ui
 }
 
 /* Wait until a welcome can be read: over TCP all of it. */
-static dmg_status await_bytes(const char *name, int socket, bool is_network, uint64_t deadline_ns)
+static dmg_status await_bytes(const char *name, int socket, bool is_network, dmg_watch *watch)
 {
     struct pollfd watched = {.fd = socket, .events = POLLIN};
     for (;;) {
-        uint64_t now_ns = dmg_now_ns();
-        if (now_ns >= deadline_ns) {
+        /* What came is looked at before the clock is: after a pause it may all be there. */
+        bool is_readable = poll(&watched, 1, (int)(dmg_watch_interval_ns(watch) / MILLISECOND_NS)) > 0;
+        if (is_readable) {
+            /* Who refuses says so first: a connection that closes without a word is one whose other end has died. */
+            char first[sizeof(dmg_shm_welcome)];
+            ssize_t there = recv(socket, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+            if (there == 0 || (there < 0 && errno != EAGAIN && errno != EINTR)) {
+                return dmg_error(DMG_ERR_PEER, "%s died: its connection closed", name);
+            }
+            if (there > 0 && (!is_network || there == (ssize_t)sizeof first)) {
+                return DMG_OK;
+            }
+        }
+        if (dmg_watch_wait_is_over(watch, dmg_now_ns())) {
             return dmg_error(DMG_ERR_PEER, "%s does not answer: its process is stopped or busy", name);
         }
-        if (poll(&watched, 1, (int)((deadline_ns - now_ns) / MILLISECOND_NS) + 1) <= 0) {
-            continue;
+        if (is_readable) {
+            dmg_sleep_ns(MILLISECOND_NS); /* the rest is on its way, and poll would not wait for it */
         }
-        /* Who refuses says so first: a connection that closes without a word is one whose other end has died. */
-        char first[sizeof(dmg_shm_welcome)];
-        ssize_t there = recv(socket, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
-        if (there == 0 || (there < 0 && errno != EAGAIN && errno != EINTR)) {
-            return dmg_error(DMG_ERR_PEER, "%s died: its connection closed", name);
-        }
-        if (there > 0 && (!is_network || there == (ssize_t)sizeof first)) {
-            return DMG_OK;
-        }
-        dmg_sleep_ns(MILLISECOND_NS);
     }
 }
 
@@ -270,10 +272,10 @@ static bool is_power_of_two(uint64_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
-static dmg_status await_welcome(const char *name, int socket, bool is_network, uint64_t deadline_ns,
+static dmg_status await_welcome(const char *name, int socket, bool is_network, dmg_watch *watch,
                                 dmg_shm_welcome *welcome, int *descriptor)
 {
-    dmg_status waited = await_bytes(name, socket, is_network, deadline_ns);
+    dmg_status waited = await_bytes(name, socket, is_network, watch);
     if (waited != DMG_OK) {
         return waited;
     }
@@ -304,12 +306,13 @@ static dmg_status await_welcome(const char *name, int socket, bool is_network, u
 dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64_t timeout_ns, dmg_shm_welcome *welcome,
                          int *socket, int *descriptor)
 {
-    uint64_t deadline_ns = dmg_now_ns() + timeout_ns;
+    dmg_watch watch;
+    dmg_watch_start(&watch, timeout_ns, dmg_now_ns());
     dmg_shm_place place;
     *descriptor = -1;
     dmg_status status = dmg_shm_parse_address(address, &place);
     if (status == DMG_OK) {
-        status = connect_until(address, &place, deadline_ns, socket);
+        status = connect_within(address, &place, &watch, socket);
     }
     if (status != DMG_OK) {
         return status;
@@ -320,7 +323,7 @@ dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64
     } else if (send(*socket, hello, sizeof *hello, MSG_NOSIGNAL) != (ssize_t)sizeof *hello) {
         status = dmg_error_errno(DMG_ERR_PEER, errno, "greeting %s", address);
     } else {
-        status = await_welcome(address, *socket, place.is_network, deadline_ns, welcome, descriptor);
+        status = await_welcome(address, *socket, place.is_network, &watch, welcome, descriptor);
     }
     if (status != DMG_OK) {
         close(*socket);

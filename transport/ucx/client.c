@@ -166,7 +166,8 @@ static dmg_status say_hello(dmg_ucx_channel *channel, uint32_t node)
 /** Wait until every server has answered the hello, or will not. */
 static void await_welcomes(dmg_ucx_channel *channel)
 {
-    uint64_t end_ns = dmg_now_ns() + channel->client->peer_timeout_ns;
+    dmg_watch watch;
+    dmg_watch_start(&watch, channel->client->peer_timeout_ns, dmg_now_ns());
     uint32_t idle = 0;
     for (;;) {
         bool is_waiting = false;
@@ -174,7 +175,7 @@ static void await_welcomes(dmg_ucx_channel *channel)
             const dmg_ucx_link *link = &channel->links[i];
             is_waiting |= !link->is_failed && !link->is_welcomed && link->refused == DMG_OK && link->broken == NULL;
         }
-        if (!is_waiting || dmg_now_ns() >= end_ns) {
+        if (!is_waiting || dmg_watch_wait_is_over(&watch, dmg_now_ns())) {
             return;
         }
         if (ucp_worker_progress(channel->worker) != 0) {

@@ -67,7 +67,7 @@ void dmg_ucx_on_connection_request(ucp_conn_request_h request, void *argument)
     }
     connection->number = number;
     connection->generation = server->places[number].generation;
-    connection->since_ns = dmg_now_ns();
+    connection->since_ns = dmg_server_watch(server->server)->now_ns;
     server->places[number].connection = connection;
     server->connection_count++;
     server->strangers++;
@@ -146,12 +146,12 @@ static void reap_connection(dmg_ucx_connection *connection)
 
 void dmg_ucx_connections_sweep(dmg_ucx_server *server)
 {
-    uint64_t now_ns = dmg_now_ns();
+    const dmg_watch *watch = dmg_server_watch(server->server);
     if (!server->has_broken && server->closing_count == 0 &&
-        (server->strangers == 0 || now_ns < server->next_sweep_ns)) {
+        (server->strangers == 0 || watch->now_ns < server->next_sweep_ns)) {
         return;
     }
-    server->next_sweep_ns = now_ns + server->hello_timeout_ns / 8;
+    server->next_sweep_ns = watch->now_ns + server->hello_timeout_ns / 8;
     server->has_broken = false;
     for (uint32_t i = 0; i < server->place_count; i++) {
         dmg_ucx_connection *connection = server->places[i].connection;
@@ -159,7 +159,7 @@ void dmg_ucx_connections_sweep(dmg_ucx_server *server)
             continue;
         }
         bool is_stranger = connection->stage == DMG_UCX_STAGE_NEW || connection->stage == DMG_UCX_STAGE_PARTED;
-        if (is_stranger && now_ns - connection->since_ns > server->hello_timeout_ns) {
+        if (is_stranger && dmg_watch_silence_ns(watch, connection->since_ns) > server->hello_timeout_ns) {
             dmg_ucx_connection_break(connection, "it neither said hello nor left in time");
         }
         if (connection->broken != NULL && connection->stage != DMG_UCX_STAGE_CLOSING) {

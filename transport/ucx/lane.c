@@ -73,14 +73,15 @@ static dmg_status await_lane(dmg_ucx_channel *channel, uint32_t node)
     void *request = ucp_ep_flush_nbx(link->data_endpoint, &parameters);
     ucs_status_t status = UCS_PTR_STATUS(request);
     if (UCS_PTR_IS_PTR(request)) {
-        uint64_t end_ns = dmg_now_ns() + channel->client->peer_timeout_ns;
+        dmg_watch watch;
+        dmg_watch_start(&watch, channel->client->peer_timeout_ns, dmg_now_ns());
         dmg_backoff backoff = {0};
         do {
             if (ucp_worker_progress(channel->data_worker) == 0) {
                 dmg_backoff_wait(&backoff);
             }
             status = ucp_request_check_status(request);
-        } while (status == UCS_INPROGRESS && link->broken == NULL && dmg_now_ns() < end_ns &&
+        } while (status == UCS_INPROGRESS && link->broken == NULL && !dmg_watch_wait_is_over(&watch, dmg_now_ns()) &&
                  !atomic_load_explicit(&channel->client->nodes[node].dead, memory_order_acquire));
         ucp_request_free(request);
     }

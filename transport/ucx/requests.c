@@ -305,7 +305,7 @@ ucs_status_t dmg_ucx_on_goodbye(void *argument, const void *header_bytes, size_t
     }
     dmg_ucx_connection_part(connection, DMG_OK);
     connection->stage = DMG_UCX_STAGE_PARTED;
-    connection->since_ns = dmg_now_ns();
+    connection->since_ns = dmg_server_watch(server->server)->now_ns;
     server->strangers++;
     dmg_ucx_frame *frame = dmg_ucx_frame_take(&server->frames);
     if (frame != NULL) {
