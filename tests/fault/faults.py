@@ -1,17 +1,18 @@
 """
 Nodes that die or stop, and interrupted runs, in every phase: one clear error line, the right exit code, nothing left behind.
 
-  faults.py killed_nodes|stopped_nodes|interrupted
+  faults.py killed_nodes|stopped_nodes|suspended|interrupted
 """
 
 import os
+import re
 import signal
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 
-from harness import IS_THIN, PEER, check, dmgraph, finish, one_line, path_of, require  # noqa: E402
+from harness import IS_THIN, OK, PEER, check, dmgraph, finish, one_line, path_of, require, slowness, time_out  # noqa: E402
 from watch import Watched  # noqa: E402
 
 TRANSPORTS = ("cxl_shm", "ucx", "ucx:data=message")
@@ -24,6 +25,19 @@ PHASES = (0, 0.03, 0.1, 0.3, 0.7, 2)
 if IS_THIN:
     PHASES = (0, 0.3, 2)
 GRAPH = path_of("kron.dmg")
+
+
+# What ends by itself after a second or so, on a quiet machine.
+ITERATIONS = {"cxl_shm": 3000, "ucx": 2000, "ucx:data=message": 800, SOFTWARE_COHERENCE: 2500}
+SMALL_GRAPH = path_of("small.dmg")
+# A silence begins with the last sign of life: this much before a fault, or less.
+LATE_SECONDS = 2
+
+
+def told_silence(line):
+    """The silence that an error tells, in seconds, or None."""
+    told = re.search(r"(?:did not answer|has not answered) for ([0-9.]+) s", line)
+    return float(told.group(1)) if told else None
 
 
 def start(transport, *options):
@@ -44,11 +58,14 @@ def with_fault(transport, kind, which, signal_number, phase, options, codes, has
         time.sleep(phase)
         require(run.process.poll() is None, f"the run ended before the fault: {run.process.poll()}")
         os.kill(victim, signal_number)
+        began = time.monotonic()
         code, _, err = run.end()
         require(code in codes, f"exit code {code} instead of {codes}: {err}")
         if has_error:
             line = one_line(err)
             require("node" in line, f"the error does not name the node: {line}")
+            silence = told_silence(line)
+            require(silence is None or silence <= time.monotonic() - began + LATE_SECONDS, f"so long has nobody waited: {line}")
         run.require_nothing_left()
     finally:
         run.stop()
@@ -71,9 +88,56 @@ def killed_nodes():
 def stopped_nodes():
     for transport in TRANSPORTS:
         for index, phase in enumerate(PHASES[::2]):
-            node_case("SIGSTOP of", transport, "memory-node", index % MNS, signal.SIGSTOP, phase, "--peer-timeout", "2s")
-        node_case("SIGSTOP of", transport, "compute-node", 1, signal.SIGSTOP, PHASES[-1], "--peer-timeout", "2s")
-    node_case("SIGSTOP of", SOFTWARE_COHERENCE, "memory-node", 1, signal.SIGSTOP, 0.3, "--peer-timeout", "2s")
+            node_case("SIGSTOP of", transport, "memory-node", index % MNS, signal.SIGSTOP, phase, "--peer-timeout", time_out(2))
+        node_case("SIGSTOP of", transport, "compute-node", 1, signal.SIGSTOP, PHASES[-1], "--peer-timeout", time_out(2))
+    node_case("SIGSTOP of", SOFTWARE_COHERENCE, "memory-node", 1, signal.SIGSTOP, 0.3, "--peer-timeout", time_out(2))
+
+
+def suspend(transport, phase, *options):
+    """Launcher and nodes are stopped for much longer than the peer timeout, and continued, as a batch system does it."""
+    run = Watched("run", "pagerank", SMALL_GRAPH, "--transport", transport, "--mns", MNS, "--cns", CNS, "--threads", 1,
+                  "--iterations", ITERATIONS[transport], "--tolerance", 0, "--verify", "--peer-timeout", time_out(0.6), *options)
+    try:
+        run.wait_for_nodes("compute-node", CNS)
+        time.sleep(phase)
+        os.kill(run.process.pid, signal.SIGSTOP)  # first, so that it starts nothing meanwhile
+        everybody = run.members()
+        require(len(everybody) == 1 + MNS + CNS, f"the run has {len(everybody)} processes: has it ended already?")
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(2.4 * slowness())
+        for pid in everybody:
+            os.kill(pid, signal.SIGCONT)
+        code, out, err = run.end()
+        require(code == OK and err == "", f"exit code {code}: {err}")
+        require("verified" in out, f"the answer was not verified: {out}")
+        run.require_nothing_left()
+    finally:
+        run.stop()
+
+
+def short_timeout_and_busy_nodes(transport):
+    """Nodes that are busy with their pages while they start: the run goes well, or one sentence says for how long one was silent."""
+    run = Watched("run", "cc", SMALL_GRAPH, "--transport", transport, "--mns", MNS, "--memory", "256M", "--prefault",
+                  "--peer-timeout", "300ms", "--quiet")
+    try:
+        code, _, err = run.end()
+        require(code in (OK, PEER), f"exit code {code}: {err}")
+        if code == PEER:
+            line = one_line(err)
+            silence = told_silence(line)
+            require("node" in line and silence is not None and silence >= 0.3, f"it does not say who was silent for how long: {line}")
+        run.require_nothing_left()
+    finally:
+        run.stop()
+
+
+def suspended():
+    for transport in ITERATIONS:
+        for phase in (0, 0.3) if transport in TRANSPORTS[:2] and not IS_THIN else (0.1,):
+            check(f"all stopped {phase} s after their start, and continued, over {transport}", suspend, transport, phase)
+    for transport in TRANSPORTS[:2]:
+        check(f"a short peer timeout and busy nodes over {transport}", short_timeout_and_busy_nodes, transport)
 
 
 def interrupted():
@@ -108,11 +172,14 @@ def interrupted_while_reading():
 
 def main():
     dmgraph("generate", "kron", "--scale", 15 if IS_THIN else 17, "--edge-factor", 16, "--seed", 1, GRAPH)
+    dmgraph("generate", "kron", "--scale", 12, "--seed", 1, SMALL_GRAPH)
     which = sys.argv[1]
     if which == "killed_nodes":
         killed_nodes()
     elif which == "stopped_nodes":
         stopped_nodes()
+    elif which == "suspended":
+        suspended()
     else:
         interrupted()
         interrupted_while_reading()

@@ -9,16 +9,15 @@ import os
 import re
 import subprocess
 import sys
-import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 
-from harness import PROGRAM, Failure, path_of, require  # noqa: E402
+from harness import PROGRAM, Failure, communicate, path_of, require, wait_until  # noqa: E402
 
 MARK = "DMGRAPH_TEST_RUN"
-# How long to wait for what must come. Not a measurement: only a hang takes so long.
-PATIENCE_SECONDS = 60
+# How long to wait for what must come, on a quiet machine. Not a measurement: only a hang takes so long.
+PATIENCE_SECONDS = 30
 
 
 def read(path):
@@ -67,20 +66,6 @@ def held_by_others(mark):
     return "\n".join(held)
 
 
-def wait_until(what, condition, seconds=PATIENCE_SECONDS):
-    """Poll until the condition gives something that is true, and return that."""
-    deadline = time.monotonic() + seconds
-    pause = 0.002
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise Failure(f"{what}: not within {seconds} s")
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.1)
-
-
 class Watched:
     """A run of the program in a folder of its own, with everything that it starts."""
 
@@ -114,10 +99,7 @@ class Watched:
 
     def end(self, seconds=PATIENCE_SECONDS):
         """Wait for the launcher; returns (exit code, standard output, standard error)."""
-        try:
-            out, err = self.process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise Failure(f"the run did not end within {seconds} s") from None
+        out, err = communicate(self.process, seconds)
         return self.process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
     def require_nothing_left(self):

@@ -8,11 +8,11 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 import xml.etree.ElementTree as ElementTree
 import zlib
 
-from harness import Failure, IO, IS_THIN, PROGRAM, USAGE, check, dmgraph, finish, folder, one_line, path_of, require
+from harness import (IO, IS_THIN, PROGRAM, USAGE, check, command_run, communicate, dmgraph, finish, folder, one_line, path_of, require,
+                     wait_until)
 
 # Names of files are anybody's: this one must neither break the page nor become part of it.
 GRAPH = path_of("<b>&\"'.dmg")
@@ -179,9 +179,9 @@ def browser():
 def browse(*arguments):
     command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
                "--user-data-dir=" + os.path.join(folder(), "browser"), *arguments]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
-    require(done.returncode == 0, done.stderr.decode(errors="replace")[-2000:])
-    return done.stdout.decode(errors="replace")
+    done = command_run(command)
+    require(done.code == 0, done.err[-2000:])
+    return done.out
 
 
 def ground(name, scheme):
@@ -248,14 +248,6 @@ def slower_links_take_longer():
         require(modelled["latencies x 2"] > 1.5 * modelled["as it is"] > 0, str(modelled))
 
 
-def wait_until(claim, text):
-    for _ in range(600):
-        if claim():
-            return
-        time.sleep(0.05)
-    raise Failure(text)
-
-
 def children_of(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
@@ -270,13 +262,14 @@ def an_interrupt_leaves_nothing():
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         runs = []
-        wait_until(lambda: runs.extend(children_of(process.pid)) or runs, "no run was started")
+        wait_until("a run that is started", lambda: runs.extend(children_of(process.pid)) or runs)
         process.send_signal(signal.SIGINT)
-        require(process.wait(timeout=60) == -signal.SIGINT, f"exit code {process.returncode}")
+        communicate(process, 30)
+        require(process.returncode == -signal.SIGINT, f"exit code {process.returncode}")
     finally:
         process.kill()
         process.wait()
-    wait_until(lambda: not any(os.path.exists(f"/proc/{run}") for run in runs), "a run goes on")
+    wait_until("the end of all runs", lambda: not any(os.path.exists(f"/proc/{run}") for run in runs))
     require(not os.path.exists(page) and not os.path.exists(path_of("interrupted.csv")), "there is half a report")
 
 

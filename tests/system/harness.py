@@ -12,6 +12,7 @@ The environment:
 
 import collections
 import itertools
+import math
 import os
 import random
 import shutil
@@ -26,8 +27,13 @@ PROGRAM = os.environ.get("DMGRAPH_PROGRAM") or os.path.join(
 DATA = os.environ.get("DMGRAPH_DATA")
 IS_THIN = os.environ.get("DMGRAPH_TEST_DEPTH") == "thin"
 SEED = int(os.environ.get("DMGRAPH_TEST_SEED", "20240229"))
-# No test waits longer than this for one call; sanitizers and a busy machine are slow.
-TIMEOUT_SECONDS = 240
+# No test waits longer than this for one call, on a quiet machine.
+TIMEOUT_SECONDS = 120
+# What a small run may take on a quiet machine of two cores, and how much slower a machine may be that still counts.
+QUIET_RUN_SECONDS = 0.3
+SLOWNESS_MAX = 50
+# How long a measurement of the machine holds.
+FRESH_SECONDS = 5
 
 # Exit codes of the program.
 OK, INTERNAL, USAGE, MALFORMED, LIMIT, PEER, VERIFY, IO = range(8)
@@ -99,17 +105,100 @@ def skip(why):
     sys.exit(77)
 
 
+# ---- deadlines ----
+#
+# A test says what is enough on a quiet machine. It gets so much more as a small run of the program under test, whose processes
+# start, connect and meet, takes longer now; so a sanitized program gets more, too. What must happen is given up only after the
+# machine was measured once more; what must not happen, or is found by a time-out that the program is given, is scaled alike.
+
+_measured = {"at": None, "last": [1.0, 1.0]}
+
+
+def slowness(anew=False):
+    """How many times slower than a quiet machine this one is now: the worse of the last two measurements, at least 1."""
+    now = time.monotonic()
+    if anew or _measured["at"] is None or now - _measured["at"] > FRESH_SECONDS:
+        started = time.monotonic()
+        command = [PROGRAM, "run", "cc", write("measured.el", "1 2\n2 3\n"), "--transport", "ucx", "--mns", "1", "--cns", "2",
+                   "--threads", "1", "--quiet", "--no-progress", "--peer-timeout", "60s"]
+        try:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           timeout=SLOWNESS_MAX * QUIET_RUN_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            pass
+        took = (time.monotonic() - started) / QUIET_RUN_SECONDS
+        _measured["last"] = [_measured["last"][1], min(max(took, 1.0), SLOWNESS_MAX)]
+        _measured["at"] = time.monotonic()
+    return max(_measured["last"])
+
+
+def time_out(quiet_seconds):
+    """A time-out for an option of the program, --peer-timeout say."""
+    return f"{math.ceil(1000 * quiet_seconds * slowness())}ms"
+
+
+class Deadline:
+    """A bounded wait: so many seconds of a quiet machine."""
+
+    def __init__(self, quiet_seconds):
+        self.quiet_seconds = quiet_seconds
+        self.started = time.monotonic()
+
+    def passed_seconds(self):
+        return time.monotonic() - self.started
+
+    def left_seconds(self):
+        """How long to wait on; 0 when the time is over, for which the machine was measured once more."""
+        left = self.quiet_seconds * max(_measured["last"]) - self.passed_seconds()
+        if left <= 0:
+            left = self.quiet_seconds * slowness(anew=True) - self.passed_seconds()
+        return max(left, 0)
+
+
+def communicate(process, seconds=TIMEOUT_SECONDS, given=None):
+    """Wait for a process and what it prints, as bytes; one that does not end is killed, and a failure. `given` is its input."""
+    deadline = Deadline(seconds)
+    left = deadline.left_seconds()
+    while left > 0:
+        try:
+            return process.communicate(given, timeout=left)
+        except subprocess.TimeoutExpired:
+            given = None  # it was taken over
+            left = deadline.left_seconds()
+    process.kill()
+    process.communicate()
+    raise Failure(f"{' '.join(map(str, process.args))}: still running after {deadline.passed_seconds():.0f} s")
+
+
+def wait_until(what, condition, seconds=30):
+    """Poll until the condition gives something that is true, and return that."""
+    deadline = Deadline(seconds)
+    pause = 0.002
+    while True:
+        result = condition()
+        if result:
+            return result
+        if deadline.left_seconds() == 0:
+            raise Failure(f"{what}: not within {deadline.passed_seconds():.0f} s")
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
+
+
 Run = collections.namedtuple("Run", "code out err")
 
 
+def command_run(command, timeout=TIMEOUT_SECONDS, given=None, **options):
+    """Run any command to its end; `given` (bytes) is its input."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL if given is None else subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options) as process:
+        out, err = communicate(process, timeout, given)
+    return Run(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
 def dmgraph(*arguments, timeout=TIMEOUT_SECONDS, expect=OK, **options):
-    """Run the program to its end. `expect` is the exit code that must come, or None for any."""
+    """Run the program to its end. `expect` is the exit code that must come, or None for any. All times are a quiet machine's."""
     command = [PROGRAM, *map(str, arguments)]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, **options)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{' '.join(command)}: still running after {timeout} s") from None
-    run = Run(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    run = command_run(command, timeout, **options)
     if expect is not None and run.code != expect:
         raise Failure(f"{' '.join(command)}: exit code {run.code} instead of {expect}\n{run.out[-1500:]}{run.err[-3000:]}")
     return run

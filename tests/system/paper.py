@@ -2,10 +2,9 @@
 
 import csv
 import os
-import subprocess
 import sys
 
-from harness import IS_THIN, PROGRAM, check, finish, path_of, require
+from harness import IS_THIN, PROGRAM, check, command_run, finish, path_of, require
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNNER = os.path.join(HERE, "../../bench/paper/run")
@@ -13,10 +12,9 @@ FIGURES = ("fig05", "table2", "fig22_23") if IS_THIN else ("fig05", "table2", "f
 
 
 def run(*arguments, expect=0):
-    done = subprocess.run([sys.executable, "-B", RUNNER, "--program", PROGRAM, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=240)
-    require(done.returncode == expect, f"exit code {done.returncode} instead of {expect}\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
-    return done.stdout
+    done = command_run([sys.executable, "-B", RUNNER, "--program", PROGRAM, *map(str, arguments)])
+    require(done.code == expect, f"exit code {done.code} instead of {expect}\n{done.out[-3000:]}{done.err[-2000:]}")
+    return done.out
 
 
 def figures_are_shown():

@@ -14,9 +14,9 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
 
-from harness import (IS_THIN, LIMIT, MALFORMED, OK, PEER, PROGRAM, SEED, USAGE, Failure, check, compare, dmgraph,  # noqa: E402
-                     finish, folder, one_line, path_of, read_answer, require, write)
-from watch import held_by_others, is_alive, processes, read, shared_memory, unix_sockets, wait_until  # noqa: E402
+from harness import (IS_THIN, LIMIT, MALFORMED, OK, PEER, PROGRAM, SEED, USAGE, Failure, check, communicate, compare,  # noqa: E402
+                     dmgraph, finish, folder, one_line, path_of, read_answer, require, slowness, time_out, wait_until, write)
+from watch import held_by_others, is_alive, processes, read, shared_memory, unix_sockets  # noqa: E402
 
 TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
 RUNTIME = os.path.join(folder(), "runtime")
@@ -36,12 +36,8 @@ def begin(*words):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def end(process, seconds=60):
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise Failure(f"it did not end within {seconds} s") from None
+def end(process, seconds=30):
+    out, err = communicate(process, seconds)
     return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
 
@@ -373,7 +369,7 @@ def a_graph_in_use_is_not_unloaded():
 # ---- what dies ----
 
 def runs_that_die_leave_the_pool_as_it_was():
-    with Pool(peer_timeout="2s"):
+    with Pool(peer_timeout=time_out(2)):
         run("load", SMALL, "--pool", "p", "--as", "small")
         full = allocated()
         for victim, number in (("launcher", signal.SIGKILL), ("launcher", signal.SIGTERM), ("compute-node", signal.SIGKILL)):
@@ -397,7 +393,7 @@ def runs_that_die_leave_the_pool_as_it_was():
 def loads_that_die_leave_nothing():
     path = random_graph("slow.el", 20000, 400000)
     run("convert", path, path_of("slow.dmg"), "--quiet")
-    with Pool(peer_timeout="2s"):
+    with Pool(peer_timeout=time_out(2)):
         rng = random.Random(SEED)
         for victim, number in (("launcher", signal.SIGINT), ("launcher", signal.SIGKILL), ("compute-node", signal.SIGKILL)) * (
                 1 if IS_THIN else 3):
@@ -426,7 +422,7 @@ def loads_that_die_leave_nothing():
 
 
 def a_memory_node_that_dies_in_a_run():
-    with Pool(peer_timeout="2s"):
+    with Pool(peer_timeout=time_out(2)):
         run("load", SMALL, "--pool", "p", "--as", "small")
         full = allocated()
         for step in ("run", "afterwards"):
@@ -450,7 +446,7 @@ def a_memory_node_that_dies_in_a_run():
 def a_memory_node_that_dies_in_a_load():
     path = random_graph("slow.el", 20000, 400000)
     run("convert", path, path_of("slow.dmg"), "--quiet")
-    with Pool(peer_timeout="2s"):
+    with Pool(peer_timeout=time_out(2)):
         load = begin("load", path_of("slow.dmg"), "--pool", "p", "--as", "slow", "--cns", 2, "--threads", 1)
         wait_until("nodes that load", lambda: children("compute-node") or load.poll() is not None)
         os.kill(json.load(open(os.path.join(POOLS, "p.pool")))["nodes"][1]["pid"], signal.SIGKILL)
@@ -461,13 +457,33 @@ def a_memory_node_that_dies_in_a_load():
 
 
 def a_stopped_memory_node_is_ended_by_force():
-    with Pool(mns=1, peer_timeout="1s"):
+    with Pool(mns=1, peer_timeout=time_out(1)):
         pid = status()["memory_nodes"][0]["pid"]
         os.kill(pid, signal.SIGSTOP)
         one_line(run("list", "--pool", "p", expect=PEER).err)
         require("killed" in run("pool", "stop", "p").out, "stop does not say it")
         require(not is_alive(pid), "it is alive")
         run(*Pool(mns=1).words)
+
+
+def a_run_that_is_suspended_loses_its_lease_and_says_so():
+    """The pool's nodes go on, so that what a run has in it is given up after the peer timeout, and the run hears of it."""
+    with Pool(peer_timeout=time_out(0.6)):
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        full = allocated()
+        busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
+        wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+        everybody = [busy.pid, *children("compute-node")]
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        wait_until("the end of its leases", lambda: allocated() == full)
+        for pid in everybody:
+            os.kill(pid, signal.SIGCONT)
+        code, _, err = end(busy)
+        require(code == PEER, f"{code} {err}")
+        require("declared dead" in one_line(err), err)
+        answer_of("cc", "small", "--cns", 2, "--threads", 1)
+        run("unload", "small", "--pool", "p")
 
 
 def clean_removes_what_killed_pools_left():
@@ -567,6 +583,7 @@ def main():
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
             a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
+            a_run_that_is_suspended_loses_its_lease_and_says_so,
             clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
             an_interrupted_start_leaves_nothing):
         check(function.__name__, function)

@@ -5,9 +5,8 @@ import io
 import json
 import os
 import shutil
-import subprocess
 
-from harness import IO, MALFORMED, PROGRAM, TIMEOUT_SECONDS, USAGE, check, dmgraph, finish, one_line, path_of, require, write
+from harness import IO, MALFORMED, USAGE, check, dmgraph, finish, one_line, path_of, require, write
 
 GRAPH = path_of("kron.dmg")
 dmgraph("generate", "kron", "--scale", 9, "--weighted", GRAPH)
@@ -83,8 +82,8 @@ def all_profiles_without_a_link():
 
 def the_standard_input():
     report = report_of("bfs")
-    done = subprocess.run([PROGRAM, "predict", "-", "--link", "dram", "--csv"], input=report.encode(), capture_output=True, timeout=TIMEOUT_SECONDS, check=True)
-    require(done.stdout.count(b"\n") == 2, str(done.stdout))
+    table = dmgraph("predict", "-", "--link", "dram", "--csv", given=report.encode()).out
+    require(table.count("\n") == 2, table)
 
 
 def what_is_no_report():

@@ -3,6 +3,7 @@
  * own, exchange data and messages in every way that the backend knows. Whole, the exchange is sound for every seed.
  * With one write-back, invalidation or fence left out it is not: the check fails, or a wait ends with the peer timeout.
  */
+#include "deadline.h"
 #include "suite.h"
 
 #include "core/base/log.h"
@@ -16,8 +17,8 @@
 #include <unistd.h>
 
 #define SEGMENT_BYTES (UINT64_C(4) << 20)
-#define PATIENT_NS    UINT64_C(60000000000)
-#define SHORT_NS      UINT64_C(300000000)
+#define PATIENT_NS    dmg_test_deadline_ns(60)
+#define SHORT_NS      dmg_test_deadline_ns(0.3)
 #define ROUNDS        12
 #define BURST         16
 #define SEEDS         4

@@ -4,6 +4,7 @@
  * A member process is this program again, started with "member" as its first argument (a forked copy would share the
  * transport's threads and files with the test).
  */
+#include "deadline.h"
 #include "pool_members.h"
 
 #include "core/base/error.h"
@@ -111,7 +112,7 @@ static int process_member(int argc, char **argv)
         .transport = argv[3],
         .addresses = (const char *const *)&argv[7],
         .address_count = (uint32_t)(argc - 7),
-        .peer_timeout_ns = UINT64_C(60000000000),
+        .peer_timeout_ns = dmg_test_deadline_ns(60),
         .token = {1, 2, 3},
     };
     member self = {
@@ -120,7 +121,7 @@ static int process_member(int argc, char **argv)
         .size = (uint32_t)strtoul(argv[6], NULL, 10),
     };
     /* Whatever happens to the test, this process ends. */
-    alarm(240);
+    alarm(dmg_test_deadline_s(240));
     if (dmg_client_open(&options, &self.client) != DMG_OK || dmg_channel_open(self.client, &self.channel) != DMG_OK) {
         fprintf(stderr, "member: %s\n", dmg_error_message());
         return 3;

@@ -1,11 +1,13 @@
 #include "pool_fixture.h"
 
+#include "deadline.h"
+
 #include "core/base/error.h"
 
 #include <string.h>
 
 /** Sanitizers on a busy machine are slow; no test of this fixture waits for a death. */
-#define PEER_TIMEOUT_NS UINT64_C(60000000000)
+#define PEER_TIMEOUT_NS dmg_test_deadline_ns(60)
 
 const char *const dmg_test_transports[] = {"cxl_shm", "cxl_shm:coherence=none", "ucx", "ucx:data=message", NULL};
 

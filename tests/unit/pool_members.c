@@ -1,6 +1,7 @@
 #include "pool_members.h"
 
-#include "core/base/clock.h"
+#include "deadline.h"
+
 #include "core/base/error.h"
 
 #include <stdio.h>
@@ -37,12 +38,9 @@ bool usage_becomes(uint64_t wanted)
         uint64_t allocated = UINT64_MAX;
         uint64_t peak;
         uint64_t total;
-        for (int tries = 0; tries < 2000 && allocated != wanted; tries++) {
+        for (dmg_test_wait wait = dmg_test_wait_for(10); allocated != wanted && dmg_test_goes_on(&wait);) {
             if (dmg_pool_usage(channel, node, &allocated, &peak, &total) != DMG_OK) {
                 return false;
-            }
-            if (allocated != wanted) {
-                dmg_sleep_ns(5000000);
             }
         }
         if (allocated != wanted) {

@@ -4,6 +4,7 @@
  *
  * The ranks are threads of the test; the first serves the memory nodes.
  */
+#include "deadline.h"
 #include "session_support.h"
 
 #include "algorithms/algorithm.h"
@@ -40,7 +41,7 @@ static dmg_session *open_rank(const struct rank *rank)
                                    .rank = rank->index,
                                    .size = rank->size,
                                    .threads = 1,
-                                   .peer_timeout_ns = UINT64_C(60000000000)};
+                                   .peer_timeout_ns = dmg_test_deadline_ns(60)};
     memcpy(options.token, token, sizeof token);
     if (rank->index == 0) {
         options.memory_nodes = 2;

@@ -83,8 +83,10 @@ static void addresses_are_checked(void)
         "ucx:",     "ucx:127.0.0.1", "ucx:127.0.0.1:1", "cxl_shm:/nonexistent/socket",
         "ucx:x:y:z"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        dmg_client_options options = {
-            .transport = test_transport, .addresses = &wrong[i], .address_count = 1, .peer_timeout_ns = SHORT_NS};
+        dmg_client_options options = {.transport = test_transport,
+                                      .addresses = &wrong[i],
+                                      .address_count = 1,
+                                      .peer_timeout_ns = dmg_test_deadline_ns(1)};
         dmg_client *client;
         CU_ASSERT_NOT_EQUAL(dmg_client_open(&options, &client), DMG_OK);
         CU_ASSERT_PTR_NULL(client);
@@ -841,7 +843,7 @@ int main(int argc, char **argv)
     if (test_process_main(argc, argv, &exit_code)) {
         return exit_code;
     }
-    alarm(800); /* whatever hangs ends */
+    alarm(dmg_test_deadline_s(800)); /* whatever hangs ends */
     const char *given = test_given_transport();
     if (given != NULL) {
         return dmg_suite_add(given, start_given, NULL, tests) != 0 ? 2 : dmg_suites_run(argc, argv);

@@ -20,21 +20,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define KILLS           20
-#define POLL_NS         UINT64_C(10000000)
-#define MILLISECOND_NS  UINT64_C(1000000)
-#define PATIENCE_ROUNDS 3000 /* of POLL_NS: half a minute, against a machine that hangs */
-#define GARBAGE_ROUNDS  60
-#define GARBAGE_BYTES   3000
+#define KILLS          20
+#define MILLISECOND_NS UINT64_C(1000000)
+#define PATIENCE_S     30 /* against a machine that hangs */
+#define GARBAGE_ROUNDS 60
+#define GARBAGE_BYTES  3000
 
 /* Wait until a node is known to be dead; false when that never comes. */
 static bool node_dies(dmg_client *client, uint16_t node)
 {
-    for (int i = 0; i < PATIENCE_ROUNDS; i++) {
+    for (dmg_test_wait wait = dmg_test_wait_for(PATIENCE_S); dmg_test_goes_on(&wait);) {
         if (dmg_client_node_status(client, node) == DMG_ERR_PEER) {
             return true;
         }
-        dmg_sleep_ns(POLL_NS);
     }
     return false;
 }
@@ -48,14 +46,13 @@ static bool names_node(const test_node *node, const char *number)
 /* Wait until node 0 has seen so many deaths and closings. */
 static bool has_seen(dmg_channel *channel, uint64_t died, uint64_t closed, gone_report *report)
 {
-    for (int i = 0; i < PATIENCE_ROUNDS; i++) {
+    for (dmg_test_wait wait = dmg_test_wait_for(PATIENCE_S); dmg_test_goes_on(&wait);) {
         if (test_ask(channel, 0, TEST_GONE, report, sizeof *report) != DMG_OK) {
             return false;
         }
         if (report->died >= died && report->closed >= closed) {
             return true;
         }
-        dmg_sleep_ns(POLL_NS);
     }
     return false;
 }
@@ -131,7 +128,7 @@ void other_nodes_go_on_when_one_dies(void)
 
 void stopped_memory_node_ends_calls_in_flight(void)
 {
-    test_pool pool = test_pool_start(PATIENT_NS, SHORT_NS);
+    test_pool pool = test_pool_start(PATIENT_NS, test_short_ns());
     kill(pool.nodes[1].process, SIGSTOP);
     dmg_call calls[100];
     dmg_completion completion = {0};
@@ -146,7 +143,7 @@ void stopped_memory_node_ends_calls_in_flight(void)
 
 void stopped_memory_node_is_noticed_with_nothing_in_flight(void)
 {
-    test_pool pool = test_pool_start(PATIENT_NS, SHORT_NS);
+    test_pool pool = test_pool_start(PATIENT_NS, test_short_ns());
     kill(pool.nodes[0].process, SIGSTOP);
     CU_ASSERT_TRUE(node_dies(pool.client, 0));
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "has not answered for"));
@@ -160,7 +157,7 @@ void stopped_memory_node_refuses_no_one_for_ever(void)
 {
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     const char *addresses[TEST_NODES];
-    dmg_client_options options = test_client_options(pool.nodes, SHORT_NS, addresses);
+    dmg_client_options options = test_client_options(pool.nodes, test_short_ns(), addresses);
     dmg_client *late;
     kill(pool.nodes[0].process, SIGSTOP);
     CU_ASSERT_EQUAL(dmg_client_open(&options, &late), DMG_ERR_PEER);
@@ -244,14 +241,15 @@ void client_that_closes_is_reported_once(void)
 void stopped_client_loses_its_lease_once(void)
 {
     /* Our own client would lose a lease this short on a busy machine, too; it renews it with every question. */
-    test_pool pool = test_pool_start(SHORT_NS, SHORT_NS);
-    pid_t stopped = test_compute_start(COMPUTE_IDLE, pool.nodes, SHORT_NS);
+    const uint64_t short_ns = test_short_ns();
+    test_pool pool = test_pool_start(short_ns, short_ns);
+    pid_t stopped = test_compute_start(COMPUTE_IDLE, pool.nodes, short_ns);
     gone_report report;
     kill(stopped, SIGSTOP);
     CU_ASSERT_TRUE(has_seen(pool.channel, 1, 0, &report));
     kill(stopped, SIGCONT);
     test_process_kill(stopped);
-    dmg_sleep_ns(10 * POLL_NS);
+    dmg_sleep_ns(dmg_test_deadline_ns(0.1)); /* a second report would come within this */
     CU_ASSERT_TRUE(has_seen(pool.channel, 1, 0, &report));
     CU_ASSERT_EQUAL(report.died, 1);
     CU_ASSERT_EQUAL(report.repeated, 0);

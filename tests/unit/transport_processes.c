@@ -1,5 +1,7 @@
 #include "transport_processes.h"
 
+#include "core/base/clock.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #define HELD_MAX      128
 #define CLIENTS_MAX   256
 #define FLOOD_CALLS   16
+#define OPENINGS      5 /* in a short timeout */
 #define READY_PIPE    3 /* the descriptor where a child says that it is ready */
 #define ARGUMENTS_MAX 10
 #define ROUNDS_GIVEN  4
@@ -368,6 +371,18 @@ dmg_client_options test_client_options(const test_node *nodes, uint64_t peer_tim
         addresses[i] = nodes[i].address;
     }
     return options;
+}
+
+uint64_t test_short_ns(void)
+{
+    uint64_t started_ns = dmg_now_ns();
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    bool is_serving = test_node_serves(&pool, 0) && test_node_serves(&pool, 1); /* opens the lanes */
+    uint64_t opening_ns = dmg_now_ns() - started_ns;
+    test_pool_stop(&pool);
+    CU_ASSERT_TRUE_FATAL(is_serving);
+    uint64_t second_ns = dmg_test_deadline_ns(1);
+    return second_ns > OPENINGS * opening_ns ? second_ns : OPENINGS * opening_ns;
 }
 
 test_pool test_pool_start(uint64_t server_timeout_ns, uint64_t client_timeout_ns)

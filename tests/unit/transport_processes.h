@@ -5,6 +5,7 @@
 #ifndef DMG_TESTS_UNIT_TRANSPORT_PROCESSES_H
 #define DMG_TESTS_UNIT_TRANSPORT_PROCESSES_H
 
+#include "deadline.h"
 #include "suite.h"
 #include "transport/transport.h"
 
@@ -13,9 +14,7 @@
 #define TEST_NODES         2
 #define TEST_SEGMENT_BYTES (UINT64_C(16) << 20)
 /** A timeout that no healthy process exceeds, however busy the machine is. */
-#define PATIENT_NS UINT64_C(30000000000)
-/** A timeout for tests that wait for it to pass. */
-#define SHORT_NS UINT64_C(1000000000)
+#define PATIENT_NS dmg_test_deadline_ns(30)
 
 /** What a test memory node does with a message. */
 enum {
@@ -29,6 +28,13 @@ enum {
     TEST_COUNTERS, /**< answer a dmg_counters */
     TEST_STOP      /**< dmg_server_stop */
 };
+
+/**
+ * A timeout for tests that wait for it to pass, while others have to keep it: a second on a quiet machine, and several
+ * times what starting and opening a pool of patient nodes takes now. Over a device, or in an emulated machine, that is
+ * slow in another way than computing is.
+ */
+uint64_t test_short_ns(void);
 
 /** What a memory node was told of clients that are gone. */
 typedef struct gone_report {

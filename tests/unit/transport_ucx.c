@@ -28,7 +28,7 @@
 #define FLOOD_BATCH    64
 #define SERVER_KILLS   5
 #define PORTS_MAX      16
-#define GONE_ROUNDS    8000 /* of 5 ms, beyond the patient timeout: a death that nothing tells is found by its lease */
+#define GONE_S         45 /* beyond the patient timeout: a death that nothing tells is found by its lease */
 #define FLOOD_SLICE    (UINT64_C(1) << 20)
 
 static const char *transport_or_given(const char *usual)
@@ -373,9 +373,8 @@ static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(voi
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 1));
         }
         gone_report report = {0};
-        for (int round = 0; round < GONE_ROUNDS && report.died < kills; round++) {
+        for (dmg_test_wait wait = dmg_test_wait_for(GONE_S); report.died < kills && dmg_test_goes_on(&wait);) {
             CU_ASSERT_EQUAL_FATAL(test_ask(pool.channel, 1, TEST_GONE, &report, sizeof report), DMG_OK);
-            dmg_sleep_ns(5000000);
         }
         CU_ASSERT_EQUAL(report.died, kills);
         CU_ASSERT_EQUAL(report.closed, 0);
@@ -498,7 +497,7 @@ int main(int argc, char **argv)
     if (test_process_main(argc, argv, &exit_code)) {
         return exit_code;
     }
-    alarm(600); /* whatever hangs ends */
+    alarm(dmg_test_deadline_s(600)); /* whatever hangs ends */
     if (dmg_suite_add("transport_ucx", NULL, NULL, test_given_transport() != NULL ? tests_on_cards : tests) != 0) {
         return 2;
     }

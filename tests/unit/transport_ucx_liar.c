@@ -1,11 +1,12 @@
 #include "transport_ucx_liar.h"
 #include "core/base/clock.h"
+#include "deadline.h"
 #include "transport/ucx/ucx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_NS UINT64_C(10000000000)
+#define PATIENCE_NS dmg_test_deadline_ns(10)
 #define ROUNDS      50
 
 static void on_error(void *argument, ucp_ep_h endpoint, ucs_status_t status)

@@ -280,13 +280,12 @@ void client_that_takes_no_answers_is_cut_off(void)
                                    frame.header.bytes);
     }
     CU_ASSERT_TRUE(test_node_serves(&pool, 0));
-    for (int i = 0; i < 200; i++) {
+    for (dmg_test_wait wait = dmg_test_wait_for(10); dmg_test_goes_on(&wait);) {
         gone_report report = {0};
         CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &report, sizeof report), DMG_OK);
         if (report.died == 1) {
             break;
         }
-        dmg_sleep_ns(10000000);
     }
     CU_ASSERT_TRUE(liar_is_cut_off(&liar));
     liar_close(&liar);
