@@ -141,6 +141,7 @@ static int run_transports(dmg_settings *settings)
 {
     dmg_transport_info *infos = NULL;
     size_t count = 0;
+    dmg_transport_announce(NULL);
     dmg_status status = dmg_transport_describe(&infos, &count);
     if (status != DMG_OK) {
         return dmg_exit_with_error(status);

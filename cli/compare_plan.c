@@ -96,6 +96,7 @@ static dmg_status add_configuration(dmg_compare *compare, const char *text)
     }
     memcpy(configuration->transport, text, transport);
     strcpy(configuration->link, comma + 1);
+    dmg_transport_announce(configuration->transport);
     return load_link(configuration);
 }
 

@@ -129,6 +129,10 @@ static int run_command(const dmg_command *command, int count, char *const *argum
     }
     dmg_log_to_stderr("dmgraph", dmg_has(&settings, DMG_OPTION_LOG_LEVEL) ? dmg_number(&settings, DMG_OPTION_LOG_LEVEL)
                                                                           : UINT64_MAX);
+    const char *transport = dmg_value_text(&settings, DMG_OPTION_TRANSPORT);
+    if (transport) {
+        dmg_transport_announce(transport);
+    }
     return command->run(&settings);
 }
 
@@ -197,7 +201,9 @@ static void open_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     open_standard_descriptors();
-    dmg_transport_prepare();
+    if (dmg_transport_prepare()) {
+        execv("/proc/self/exe", argv); /* when that fails, what was read early is all that is wrong */
+    }
     int code = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
     /* What was printed must have arrived. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == DMG_EXIT_OK) {

@@ -44,6 +44,7 @@ dmg_status dmg_pool_client_open(dmg_pool_client *client)
                                   .address_count = file->node_count,
                                   .peer_timeout_ns = client->peer_timeout_ns};
     memcpy(options.token, file->token, sizeof options.token);
+    dmg_transport_announce(file->transport);
     dmg_status status = dmg_pool_check_alive(file);
     if (status != DMG_OK) {
         return status;

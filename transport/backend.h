@@ -50,6 +50,8 @@ typedef struct dmg_backend {
     dmg_status (*describe)(dmg_transport_info *infos, size_t capacity, size_t *count);
     /** NULL-terminated list of parameter keys that this backend understands. */
     const char *const *parameter_keys;
+    /** dmg_transport_announce; NULL where the environment has no say. */
+    void (*announce)(void);
 
     /* Memory-node side. `server` is for calling up. */
     dmg_status (*server_create)(dmg_server *server, const dmg_server_options *options,

@@ -116,6 +116,17 @@ dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backen
     return DMG_OK;
 }
 
+void dmg_transport_announce(const char *transport)
+{
+    size_t length = transport ? strcspn(transport, ":") : 0;
+    for (size_t i = 0; i < BACKEND_COUNT; i++) {
+        const dmg_backend *backend = transport ? find_backend(transport, length) : backends[i];
+        if (backend && backend->announce) {
+            backend->announce();
+        }
+    }
+}
+
 dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count)
 {
     *count = 0;

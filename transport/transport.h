@@ -87,10 +87,14 @@ typedef struct dmg_transport_info {
 dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
 
 /**
- * For programs, once at their start: libraries behind the backends, loaded with the program, keep out of its crashes
- * and its output, whatever backend is used later.
+ * For programs, once at their start, before there are threads: libraries behind the backends, loaded with the program,
+ * keep out of its crashes and its output, whatever backend is used later. True when variables were taken out of the
+ * environment that such a library may have read already: then the program has to begin anew, by executing itself.
  */
-void dmg_transport_prepare(void);
+bool dmg_transport_prepare(void);
+/** Log a warning about variables that were taken out, when the backend of this transport would have read them. Says it
+ * once a process. NULL: any backend. */
+void dmg_transport_announce(const char *transport);
 /**
  * After processes were killed: remove the shared memory that they were in the middle of making, and that nobody holds
  * any more. Only files of this user, changed since `since_s` (CLOCK_REALTIME, seconds). What a process has finished

@@ -213,7 +213,9 @@ static dmg_status find_place(const dmg_transport_parameters *parameters, const c
         snprintf(place, DMG_ADDRESS_STRING_BYTES, "%s", bind_to ? bind_to : "");
         return DMG_OK;
     }
-    snprintf(place, DMG_ADDRESS_STRING_BYTES, "%s:%s", bind_to ? bind_to : "127.0.0.1", port ? port : "0");
+    const char *host = bind_to ? bind_to : "127.0.0.1";
+    bool needs_brackets = host[0] != '[' && strchr(host, ':') != strrchr(host, ':');
+    snprintf(place, DMG_ADDRESS_STRING_BYTES, needs_brackets ? "[%s]:%s" : "%s:%s", host, port ? port : "0");
     if (!server->path[0]) {
         return dmg_error(
             DMG_ERR_ARGUMENT,

@@ -198,13 +198,15 @@ typedef struct dmg_shm_place {
     union {
         struct sockaddr any;
         struct sockaddr_un local;
-        struct sockaddr_in network;
+        struct sockaddr_in ipv4;
+        struct sockaddr_in6 ipv6;
     } address;
     socklen_t bytes;
     bool is_network; /**< TCP */
 } dmg_shm_place;
 
-/** "cxl_shm:@NAME", "cxl_shm:/PATH" or "cxl_shm:HOST:PORT" (or without the backend's name, as in `bind`). */
+/** "cxl_shm:@NAME", "cxl_shm:/PATH", "cxl_shm:HOST:PORT" or "cxl_shm:[HOST]:PORT" (or without the backend's name, as in
+ * `bind`). */
 dmg_status dmg_shm_parse_address(const char *text, dmg_shm_place *place);
 /**
  * Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. HOST:PORT: by TCP, port 0 for a

@@ -50,23 +50,37 @@ static dmg_status parse_local(const char *name, dmg_shm_place *place)
 
 static dmg_status parse_network(const char *name, dmg_shm_place *place)
 {
+    bool has_brackets = name[0] == '[';
     const char *colon = strrchr(name, ':');
+    size_t length = colon ? (size_t)(colon - name) : 0;
+    const char *host_text = name;
+    if (has_brackets && length > 2 && name[length - 1] == ']') {
+        host_text++;
+        length -= 2;
+    }
     char host[HOST_BYTES];
-    if (!colon || colon == name || (size_t)(colon - name) >= sizeof host || memchr(name, ':', (size_t)(colon - name)) ||
-        colon[1] == '\0') {
+    if (length == 0 || length >= sizeof host || colon[1] == '\0' ||
+        (host_text == name && (has_brackets || memchr(name, ':', length)))) {
         return dmg_error(DMG_ERR_ARGUMENT,
-                         "'%s' is not an address of " DMG_SHM_BACKEND_NAME ": expected @NAME, /PATH or HOST:PORT",
+                         "'%s' is not an address of " DMG_SHM_BACKEND_NAME
+                         ": expected @NAME, /PATH, HOST:PORT or [HOST]:PORT",
                          name);
     }
-    snprintf(host, sizeof host, "%.*s", (int)(colon - name), name);
-    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    snprintf(host, sizeof host, "%.*s", (int)length, host_text);
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found;
     int failed = getaddrinfo(host, colon + 1, &hints, &found);
     if (failed) {
         return dmg_error(DMG_ERR_ARGUMENT, "the address '%s': %s", name, gai_strerror(failed));
     }
-    memcpy(&place->address.network, found->ai_addr, sizeof place->address.network);
-    place->bytes = sizeof place->address.network;
+    /* A name that stands for addresses of both kinds means the same one at both ends. */
+    const struct addrinfo *chosen = found;
+    while (chosen->ai_family != AF_INET && chosen->ai_next) {
+        chosen = chosen->ai_next;
+    }
+    chosen = chosen->ai_family == AF_INET ? chosen : found;
+    memcpy(&place->address, chosen->ai_addr, chosen->ai_addrlen);
+    place->bytes = chosen->ai_addrlen;
     place->is_network = true;
     freeaddrinfo(found);
     return DMG_OK;
@@ -98,11 +112,13 @@ static dmg_status create_socket(const dmg_shm_place *place, int *created)
 static void print_address(int listener, const char *bind_to, const dmg_shm_place *place,
                           char printed[DMG_ADDRESS_STRING_BYTES])
 {
-    struct sockaddr_in bound;
-    socklen_t bytes = sizeof bound;
-    if (place->is_network && getsockname(listener, (struct sockaddr *)&bound, &bytes) == 0) {
+    dmg_shm_place bound = {0};
+    socklen_t bytes = sizeof bound.address;
+    if (place->is_network && getsockname(listener, &bound.address.any, &bytes) == 0) {
+        in_port_t port =
+            bound.address.any.sa_family == AF_INET6 ? bound.address.ipv6.sin6_port : bound.address.ipv4.sin_port;
         snprintf(printed, DMG_ADDRESS_STRING_BYTES, DMG_SHM_BACKEND_NAME ":%.*s:%u",
-                 (int)(strrchr(bind_to, ':') - bind_to), bind_to, (unsigned int)ntohs(bound.sin_port));
+                 (int)(strrchr(bind_to, ':') - bind_to), bind_to, (unsigned int)ntohs(port));
         return;
     }
     const char *path = place->address.local.sun_path;
@@ -166,7 +182,7 @@ bool dmg_shm_peer_is_ours(int socket)
 {
     int domain;
     socklen_t domain_bytes = sizeof domain;
-    if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 && domain == AF_INET) {
+    if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 && domain != AF_UNIX) {
         return true;
     }
     struct ucred peer;

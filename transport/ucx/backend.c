@@ -21,6 +21,7 @@ const dmg_backend dmg_backend_ucx = {
     .name = "ucx",
     .describe = dmg_ucx_describe,
     .parameter_keys = parameter_keys,
+    .announce = dmg_ucx_environment_announce,
     .server_create = dmg_ucx_server_create,
     .server_destroy = dmg_ucx_server_destroy,
     .server_address = dmg_ucx_server_address,

@@ -400,7 +400,8 @@ static dmg_status open_message_context(dmg_ucx_client *client)
     if (is_local) {
         dmg_ucx_interface_of(&client->facts[0].address, interface, sizeof(interface));
     }
-    return dmg_ucx_message_context(&client->settings, interface, &client->message_context);
+    return dmg_ucx_message_context(&client->settings, interface, client->facts[0].address.ss_family,
+                                   &client->message_context);
 }
 
 static dmg_status check_welcomes(const dmg_ucx_client *client, const dmg_ucx_channel *channel)

@@ -2,8 +2,9 @@
  * @file library.c
  * UCX as this backend wants it: its process-wide settings, contexts, workers, and frames to send.
  *
- * Every decision is made through UCX's configuration interface, a context at a time, never through the environment. UCX
- * reads the user's own UCX_ variables first; what the transport string says, and what safety needs, is set on top.
+ * Every decision is made through UCX's configuration interface, a context at a time, never through the environment. Of
+ * the user's own UCX_ variables those reach UCX that environment.c lets pass; what the transport string says, and what
+ * safety needs, is set on top.
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -109,6 +110,10 @@ static dmg_status open_context(const option_list *options, uint64_t features, co
                                const char *devices, ucp_context_h *context)
 {
     dmg_ucx_library_prepare();
+    dmg_status is_safe = dmg_ucx_environment_check();
+    if (is_safe != DMG_OK) {
+        return is_safe;
+    }
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) {
@@ -121,8 +126,8 @@ static dmg_status open_context(const option_list *options, uint64_t features, co
     if (status == UCS_OK) {
         status = ucp_config_modify(config, "TLS", transports);
     }
-    if (status == UCS_OK && devices[0] != '\0') {
-        status = ucp_config_modify(config, "NET_DEVICES", devices);
+    if (status == UCS_OK) {
+        status = ucp_config_modify(config, "NET_DEVICES", devices[0] != '\0' ? devices : "all");
     }
     if (status == UCS_OK) {
         ucp_params_t parameters = {
@@ -160,7 +165,8 @@ static void source_address(const dmg_ucx_settings *settings, char *text, size_t 
     }
 }
 
-dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, ucp_context_h *context)
+dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, int family,
+                                   ucp_context_h *context)
 {
     const char *transports = settings->messages;
     char devices[200] = "";
@@ -173,7 +179,10 @@ dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char 
         /* A frame is one segment, so UCX never gathers the fragments of a peer. */
         add(&options, "TX_SEG_SIZE", "32k");
         add(&options, "RX_SEG_SIZE", "64k");
+        add(&options, "AF_PRIO", family == AF_INET6 ? "inet6,inet" : "inet,inet6");
     }
+    /* The connections of a memory node that has just ended rest at its port for a minute. */
+    add(&options, "CM_REUSEADDR", "y");
     if (strcmp(transports, "tcp") == 0) {
         join_devices("", settings->interfaces[0] != '\0' ? settings->interfaces : interface, devices, sizeof(devices));
     } else {

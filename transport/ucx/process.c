@@ -18,9 +18,10 @@
 #define FOLDER "/dev/shm"
 #define PREFIX "ucx_shm_posix_"
 
-void dmg_transport_prepare(void)
+bool dmg_transport_prepare(void)
 {
     dmg_ucx_library_prepare();
+    return dmg_ucx_environment_clean();
 }
 
 static bool is_left_behind(int folder, const char *name, uint64_t since_s)

@@ -290,7 +290,7 @@ static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings
     /* UCX's tcp listens on every device it may use: keep to the one that was asked for. */
     char interface[96];
     dmg_ucx_interface_of(address, interface, sizeof(interface));
-    dmg_status status = dmg_ucx_message_context(settings, interface, &server->message_context);
+    dmg_status status = dmg_ucx_message_context(settings, interface, address->ss_family, &server->message_context);
     if (status == DMG_OK) {
         status = dmg_ucx_worker(server->message_context, &server->worker);
     }
@@ -357,6 +357,9 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
     struct sockaddr_storage address;
     socklen_t address_bytes;
     status = dmg_ucx_resolve(bind_text, settings.port, &address, &address_bytes);
+    if (status == DMG_OK && settings.has_tcp_messages) {
+        status = dmg_ucx_check_tcp_address(&address, bind_text);
+    }
     if (status != DMG_OK) {
         return status;
     }

@@ -235,6 +235,23 @@ dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dm
     return status;
 }
 
+/** UCX's tcp leaves out an interface's addresses of these kinds, so nothing could be connected to them. */
+static bool is_for_tcp(const struct sockaddr *address)
+{
+    const struct in6_addr *host = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    return address->sa_family != AF_INET6 || !(IN6_IS_ADDR_LOOPBACK(host) || IN6_IS_ADDR_LINKLOCAL(host));
+}
+
+dmg_status dmg_ucx_check_tcp_address(const struct sockaddr_storage *address, const char *text)
+{
+    return is_for_tcp((const struct sockaddr *)address)
+               ? DMG_OK
+               : dmg_error(DMG_ERR_UNSUPPORTED,
+                           "address \"%s\": UCX's tcp uses neither loopback nor link-local addresses of IPv6: take "
+                           "127.0.0.1, or another IPv6 address of this machine",
+                           text);
+}
+
 dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
                            socklen_t *address_bytes)
 {
@@ -268,9 +285,15 @@ dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct socka
     if (code != 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": %s: expected HOST or HOST:PORT", text, gai_strerror(code));
     }
+    /* "localhost" is ::1 first on many machines, and 127.0.0.1 as well. */
+    const struct addrinfo *chosen = found;
+    while (chosen->ai_next != NULL && !is_for_tcp(chosen->ai_addr)) {
+        chosen = chosen->ai_next;
+    }
+    chosen = is_for_tcp(chosen->ai_addr) ? chosen : found;
     memset(address, 0, sizeof(*address));
-    memcpy(address, found->ai_addr, found->ai_addrlen);
-    *address_bytes = found->ai_addrlen;
+    memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
+    *address_bytes = chosen->ai_addrlen;
     freeaddrinfo(found);
     return DMG_OK;
 }

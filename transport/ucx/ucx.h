@@ -50,6 +50,8 @@ void dmg_ucx_add_auxiliary_transport(char *transports, size_t capacity);
 /** Take "HOST:PORT", "HOST" or "[HOST]:PORT" apart and resolve the host. */
 dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
                            socklen_t *address_bytes);
+/** DMG_ERR_UNSUPPORTED when UCX's tcp has no connections at an address of this kind; `text`: as the user gave it. */
+dmg_status dmg_ucx_check_tcp_address(const struct sockaddr_storage *address, const char *text);
 /** Name of the network interface that has this address, or "" for a wildcard or an address of another machine. */
 void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes);
 bool dmg_ucx_is_loopback(const struct sockaddr_storage *address);
@@ -64,12 +66,28 @@ bool dmg_ucx_is_rdma_device(const char *name);
  */
 bool dmg_ucx_rdma_address(const char *devices, struct sockaddr_storage *address, socklen_t *address_bytes);
 
+/* ---- environment.c: which of the user's UCX_ variables reach UCX ---- */
+
+/**
+ * For a program at its start, while it has one thread: take the variables that may not pass out of the environment.
+ * True when there were any: UCX may have read them already, when it was loaded, so the program is to begin anew.
+ */
+bool dmg_ucx_environment_clean(void);
+/** Log a warning that names what was taken out, once a process. */
+void dmg_ucx_environment_announce(void);
+/** DMG_ERR_ARGUMENT when something that may not pass reaches UCX all the same: in a library, or by a file ucx.conf. */
+dmg_status dmg_ucx_environment_check(void);
+
 /* ---- the library and its contexts ---- */
 
 /** Settings of UCX that are one a process: no signal handlers, its log lines go to dmg_log. Idempotent, thread-safe. */
 void dmg_ucx_library_prepare(void);
-/** A context for messages. `interface`: where tcp is to stay, when the settings name none; "": anywhere. */
-dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, ucp_context_h *context);
+/**
+ * A context for messages. `interface`: where tcp is to stay, when the settings name none; "": anywhere. `family`:
+ * AF_INET or AF_INET6, of the memory node's address; tcp connects from addresses of the same kind.
+ */
+dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, int family,
+                                   ucp_context_h *context);
 /** A context for one-sided operations over these transports; `lane`: DMG_UCX_LANE_..., how connections come about. */
 dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *transports, uint32_t lane,
                                 ucp_context_h *context);
