@@ -8,6 +8,7 @@
 #include "transport/core.h"
 #include "transport/ucx/ucx.h"
 #include "transport_processes.h"
+#include "transport_ucx_limits.h"
 #include "transport_ucx_protocol.h"
 
 #include <arpa/inet.h>
@@ -476,6 +477,10 @@ static const dmg_test tests[] = {
     DMG_TEST(killed_node_ends_all_kinds_of_operations),
     DMG_TEST(long_operations_end_when_their_node_dies),
     DMG_TEST(more_operations_than_a_channel_holds_all_end),
+    DMG_TEST(step_that_does_not_return_is_given_up),
+    DMG_TEST(time_in_which_the_process_was_stopped_is_not_waited),
+    DMG_TEST(worker_that_finds_no_port_is_given_up),
+    DMG_TEST(host_with_a_variable_that_may_not_pass_is_refused),
     {NULL, NULL},
 };
 
@@ -494,7 +499,7 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "--flood") == 0) {
         return flood_main(argv + 2);
     }
-    if (test_process_main(argc, argv, &exit_code)) {
+    if (test_process_main(argc, argv, &exit_code) || limits_process_main(argc, argv, &exit_code)) {
         return exit_code;
     }
     alarm(dmg_test_deadline_s(600)); /* whatever hangs ends */

@@ -71,7 +71,7 @@ bool liar_open(test_liar *liar, const char *address)
     struct sockaddr_storage socket_address;
     socklen_t address_bytes;
     if (dmg_ucx_resolve(address + strlen("ucx:"), 0, &socket_address, &address_bytes) != DMG_OK ||
-        dmg_ucx_message_context(&settings, "lo", &liar->context) != DMG_OK ||
+        dmg_ucx_message_context(&settings, "lo", AF_INET, &liar->context) != DMG_OK ||
         dmg_ucx_worker(liar->context, &liar->worker) != DMG_OK) {
         return false;
     }

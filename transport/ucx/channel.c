@@ -20,6 +20,8 @@
 
 /** Polls without anything in flight look at the message worker only this often: it costs a system call. */
 #define IDLE_POLLS 64
+/** Polls between two looks at whether a card still completes what it was given. */
+#define WATCH_POLLS 4096
 /** How long a dead node's one-sided operations may hold on to their buffers while UCX cancels them. */
 #define CANCEL_NS UINT64_C(500000000)
 
@@ -90,13 +92,16 @@ void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status)
     }
 }
 
-/** Take a free place. When there is none, make progress until there is: a dead node gives back its places within the
- * peer timeout. */
-static dmg_ucx_operation *take_operation(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node,
-                                         dmg_completion *completion)
+/** Make progress until a place is free: a dead node gives back its places within the peer timeout. False when there is
+ * none after all. */
+static bool await_place(dmg_ucx_channel *channel)
 {
     dmg_backoff backoff = {0};
+    dmg_ucx_patience patience = {0};
     while (channel->free_operation == DMG_UCX_NO_SLOT) {
+        if (!dmg_ucx_is_patient(&patience)) {
+            return false;
+        }
         dmg_ucx_poll(channel);
         for (uint32_t i = 0; i < channel->node_count; i++) {
             if (atomic_load_explicit(&channel->client->nodes[i].dead, memory_order_acquire)) {
@@ -107,7 +112,17 @@ static dmg_ucx_operation *take_operation(dmg_ucx_channel *channel, dmg_ucx_kind 
             dmg_backoff_wait(&backoff);
         }
     }
-    if (channel->links[node].is_failed) {
+    return true;
+}
+
+static dmg_ucx_operation *take_operation(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node,
+                                         dmg_completion *completion)
+{
+    dmg_ucx_link *link = &channel->links[node];
+    if (channel->free_operation == DMG_UCX_NO_SLOT && !await_place(channel) && link->broken == NULL) {
+        link->broken = "completes none of the operations in flight";
+    }
+    if (link->is_failed || channel->free_operation == DMG_UCX_NO_SLOT) {
         dmg_completion_end(completion, DMG_ERR_PEER, node);
         return NULL;
     }
@@ -347,15 +362,22 @@ static uint64_t remote_address(const dmg_ucx_channel *channel, uint16_t node, ui
 }
 
 /** End an operation in shared memory: it is done when UCX returns, and when it is not, in a moment that needs no peer.
- */
+ * Unless UCX does it in another way, by a message that the peer would have to answer: none does. */
 static void end_in_shared_memory(dmg_ucx_channel *channel, void *request, dmg_completion *completion, uint16_t node)
 {
     ucs_status_t status = UCS_PTR_STATUS(request);
     if (UCS_PTR_IS_PTR(request)) {
+        dmg_ucx_link *link = &channel->links[node];
+        dmg_ucx_patience patience = {0};
         do {
             ucp_worker_progress(channel->data_worker);
             status = ucp_request_check_status(request);
-        } while (status == UCS_INPROGRESS);
+        } while (status == UCS_INPROGRESS && dmg_ucx_is_patient(&patience) &&
+                 !atomic_load_explicit(&channel->client->nodes[node].dead, memory_order_acquire));
+        if (status == UCS_INPROGRESS && link->broken == NULL) {
+            link->broken = "has not completed an operation in shared memory in time";
+            dmg_client_mark_dead(channel->client->client, node, link->broken);
+        }
         ucp_request_free(request);
     }
     dmg_completion_end(completion, status == UCS_OK ? DMG_OK : DMG_ERR_PEER, node);
@@ -366,6 +388,7 @@ static void on_one_sided_done(void *request, ucs_status_t status, void *argument
     dmg_ucx_operation *operation = argument;
     dmg_ucx_channel *channel = operation->channel;
     channel->links[operation->node].one_sided--;
+    channel->links[operation->node].has_moved = true;
     operation->is_held_by_ucx = false;
     if (status != UCS_OK) {
         operation->status = DMG_ERR_PEER;
@@ -398,6 +421,7 @@ static void post_to_nic(dmg_ucx_channel *channel, dmg_ucx_operation *operation)
     if (request != NULL) {
         operation->is_held_by_ucx = true;
         link->one_sided++;
+        link->has_moved = true;
     } else if (operation->kind == DMG_UCX_READ) {
         end_operation(channel, operation, DMG_OK);
     }
@@ -420,6 +444,7 @@ static void on_flushed(void *request, ucs_status_t status, void *argument)
 {
     dmg_ucx_link *link = argument;
     link->flush_request = NULL;
+    link->has_moved = true;
     end_flushed(link, status);
     ucp_request_free(request);
 }
@@ -440,6 +465,7 @@ static void flush_writes(dmg_ucx_link *link)
     void *request = ucp_ep_flush_nbx(link->data_endpoint, &parameters);
     if (UCS_PTR_IS_PTR(request)) {
         link->flush_request = request;
+        link->has_moved = true;
         return;
     }
     if (UCS_PTR_IS_ERR(request)) {
@@ -595,6 +621,21 @@ void dmg_ucx_ring(void *implementation)
     }
 }
 
+/** A card that completes nothing of what it was given, for so long, does not answer: leases, which go by message, would
+ * not tell. */
+static void watch_card(dmg_ucx_channel *channel)
+{
+    for (uint32_t i = 0; i < channel->node_count; i++) {
+        dmg_ucx_link *link = &channel->links[i];
+        if (link->has_moved || (link->one_sided == 0 && link->flush_request == NULL)) {
+            link->has_moved = false;
+            link->patience = (dmg_ucx_patience){0};
+        } else if (!dmg_ucx_is_patient(&link->patience) && link->broken == NULL) {
+            link->broken = "has not completed a one-sided operation in time";
+        }
+    }
+}
+
 void dmg_ucx_poll(void *implementation)
 {
     dmg_ucx_channel *channel = implementation;
@@ -605,6 +646,9 @@ void dmg_ucx_poll(void *implementation)
     ucp_worker_progress(channel->worker);
     if (channel->data_event >= 0) {
         ucp_worker_progress(channel->data_worker);
+        if (++channel->polls % WATCH_POLLS == 0) {
+            watch_card(channel);
+        }
     }
     for (uint32_t i = 0; i < channel->node_count; i++) {
         dmg_ucx_link *link = &channel->links[i];

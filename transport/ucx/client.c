@@ -568,10 +568,10 @@ void dmg_ucx_client_close(void *implementation)
         dmg_ucx_channel_close(first);
     }
     if (client->data_context != NULL && !atomic_load(&client->has_stuck_lane)) {
-        ucp_cleanup(client->data_context);
+        dmg_ucx_close_context(client->data_context);
     }
     if (client->message_context != NULL) {
-        ucp_cleanup(client->message_context);
+        dmg_ucx_close_context(client->message_context);
     }
     for (uint32_t i = 0; client->facts != NULL && i < client->node_count; i++) {
         free(client->facts[i].data_address);

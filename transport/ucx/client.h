@@ -87,9 +87,11 @@ typedef struct dmg_ucx_link {
     char sentence[160];
     dmg_ucx_frame *filling;
     uint32_t frames_in_flight;
-    uint64_t window_bytes;  /**< in flight, requests and answers */
-    dmg_ucx_list queue;     /**< by-message operations that have not been put into a frame as a whole */
-    uint32_t one_sided;     /**< operations that UCX holds */
+    uint64_t window_bytes; /**< in flight, requests and answers */
+    dmg_ucx_list queue;    /**< by-message operations that have not been put into a frame as a whole */
+    uint32_t one_sided;    /**< operations that UCX holds */
+    bool has_moved;        /**< the card was given or has completed something since the last look */
+    dmg_ucx_patience patience;
     dmg_ucx_list unflushed; /**< writes whose remote completion nobody has asked for */
     dmg_ucx_list flushing;
     void *flush_request;
@@ -112,6 +114,7 @@ struct dmg_ucx_channel {
     uint32_t free_operation;
     uint32_t by_message; /**< operations in flight that need the message worker */
     uint32_t idle_polls;
+    uint32_t polls;
     dmg_ucx_frames frames;
 };
 

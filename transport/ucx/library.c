@@ -106,6 +106,67 @@ static void add_rdma_options(option_list *options, const dmg_ucx_settings *setti
     }
 }
 
+/* ---- calls that may not return ---- */
+
+/** A call of UCX hangs in this process, and may hold UCX's locks: nothing is given back to UCX any more. */
+static atomic_bool is_stuck;
+
+/** What a step that makes a context or a worker needs and gives; on the heap, since it may go on for ever. */
+typedef struct making {
+    const ucp_config_t *config;
+    ucp_params_t parameters;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucs_status_t status;
+} making;
+
+static void make_context(void *argument)
+{
+    making *made = argument;
+    made->status = ucp_init(&made->parameters, made->config, &made->context);
+}
+
+static void make_worker(void *argument)
+{
+    making *made = argument;
+    /* A request that a dead peer left behind is ours to forget, not UCX's to complain about. */
+    const ucp_worker_params_t parameters = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+        .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
+    };
+    made->status = ucp_worker_create(made->context, &parameters, &made->worker);
+}
+
+/** Runs the step; `*made` becomes NULL when it is left to a step that hangs. */
+static dmg_status make(const char *what, uint64_t limit_ns, void (*step)(void *argument), making **made)
+{
+    dmg_status status = dmg_ucx_run_bounded(what, limit_ns, step, *made);
+    if (status == DMG_ERR_IO) {
+        atomic_store(&is_stuck, true);
+        *made = NULL;
+    }
+    return status;
+}
+
+/* ---- contexts and workers ---- */
+
+static dmg_status init_context(const ucp_config_t *config, uint64_t features, making **made)
+{
+    *made = calloc(1, sizeof(**made));
+    if (*made == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "opening UCX: out of memory");
+    }
+    (*made)->config = config;
+    (*made)->parameters = (ucp_params_t){
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME,
+        .features = features,
+        .mt_workers_shared = 1,
+        .name = "dmgraph",
+    };
+    return make("opening UCX", DMG_UCX_DEVICE_LIMIT_NS, make_context, made);
+}
+
 static dmg_status open_context(const option_list *options, uint64_t features, const char *transports,
                                const char *devices, ucp_context_h *context)
 {
@@ -130,13 +191,19 @@ static dmg_status open_context(const option_list *options, uint64_t features, co
         status = ucp_config_modify(config, "NET_DEVICES", devices[0] != '\0' ? devices : "all");
     }
     if (status == UCS_OK) {
-        ucp_params_t parameters = {
-            .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME,
-            .features = features,
-            .mt_workers_shared = 1,
-            .name = "dmgraph",
-        };
-        status = ucp_init(&parameters, config, context);
+        making *made;
+        dmg_status is_made = init_context(config, features, &made);
+        if (is_made == DMG_ERR_IO) {
+            return is_made; /* UCX goes on reading the configuration */
+        }
+        if (is_made != DMG_OK) {
+            free(made);
+            ucp_config_release(config);
+            return is_made;
+        }
+        status = made->status;
+        *context = status == UCS_OK ? made->context : NULL;
+        free(made);
     }
     ucp_config_release(config);
     if (status != UCS_OK) {
@@ -223,20 +290,35 @@ dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *tr
     return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, all, settings->rdma_devices, context);
 }
 
+dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_worker_h *worker)
+{
+    making *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return dmg_error(DMG_ERR_MEMORY, "creating a UCX worker: out of memory");
+    }
+    made->context = context;
+    dmg_status status = make("creating a UCX worker", limit_ns, make_worker, &made);
+    if (status == DMG_OK && made->status != UCS_OK) {
+        status = dmg_error(DMG_ERR_UNSUPPORTED, "creating a UCX worker: %s: is the limit of open files reached?",
+                           ucs_status_string(made->status));
+    }
+    if (status == DMG_OK) {
+        *worker = made->worker;
+    }
+    free(made);
+    return status;
+}
+
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker)
 {
-    /* A request that a dead peer left behind is ours to forget, not UCX's to complain about. */
-    ucp_worker_params_t parameters = {
-        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
-        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
-        .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
-    };
-    ucs_status_t status = ucp_worker_create(context, &parameters, worker);
-    if (status != UCS_OK) {
-        return dmg_error(DMG_ERR_UNSUPPORTED, "creating a UCX worker: %s: is the limit of open files reached?",
-                         ucs_status_string(status));
+    return dmg_ucx_worker_within(context, DMG_UCX_DEVICE_LIMIT_NS, worker);
+}
+
+void dmg_ucx_close_context(ucp_context_h context)
+{
+    if (!atomic_load(&is_stuck)) {
+        ucp_cleanup(context);
     }
-    return DMG_OK;
 }
 
 void dmg_ucx_close_now(ucp_worker_h worker, ucp_ep_h endpoint, unsigned flags, uint64_t limit_ns)

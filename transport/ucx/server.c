@@ -157,7 +157,7 @@ static void close_data(dmg_ucx_server *server)
     }
     dmg_ucx_segment_destroy(&server->segment);
     if (server->data_context != NULL) {
-        ucp_cleanup(server->data_context);
+        dmg_ucx_close_context(server->data_context);
     }
     server->lanes = NULL;
     server->data_worker = NULL;
@@ -412,7 +412,7 @@ void dmg_ucx_server_destroy(void *implementation)
     }
     close_data(server);
     if (server->message_context != NULL) {
-        ucp_cleanup(server->message_context);
+        dmg_ucx_close_context(server->message_context);
     }
     if (server->wake_event >= 0) {
         close(server->wake_event);

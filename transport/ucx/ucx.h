@@ -78,6 +78,30 @@ void dmg_ucx_environment_announce(void);
 /** DMG_ERR_ARGUMENT when something that may not pass reaches UCX all the same: in a library, or by a file ucx.conf. */
 dmg_status dmg_ucx_environment_check(void);
 
+/* ---- bounded.c ---- */
+
+/** How long a process waits for its own device before it gives up. What is lost at a peer is found earlier, by leases.
+ */
+#define DMG_UCX_DEVICE_LIMIT_NS UINT64_C(60000000000)
+
+/** How long something has been waited for. Zero it; time in which this process itself was stopped does not count. */
+typedef struct dmg_ucx_patience {
+    uint64_t looked_ns;
+    uint64_t waited_ns;
+} dmg_ucx_patience;
+
+/** False once it has been waited for DMG_UCX_DEVICE_LIMIT_NS. To be called every second at least. */
+bool dmg_ucx_is_patient(dmg_ucx_patience *patience);
+
+/**
+ * Run a step of which nobody knows whether it returns, in a thread of its own.
+ *
+ * @param what  what is being done, for the error
+ * @return DMG_OK when it has returned; DMG_ERR_IO after the limit: then it goes on, with its argument, for ever;
+ * DMG_ERR_MEMORY when it was not started
+ */
+dmg_status dmg_ucx_run_bounded(const char *what, uint64_t limit_ns, void (*step)(void *argument), void *argument);
+
 /* ---- the library and its contexts ---- */
 
 /** Settings of UCX that are one a process: no signal handlers, its log lines go to dmg_log. Idempotent, thread-safe. */
@@ -93,8 +117,12 @@ dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *tr
                                 ucp_context_h *context);
 /** "HOST", "HOST:PORT" or "[HOST]:PORT" of an address; the port is left out when it is 0. */
 void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity);
-/** A worker that one thread at a time uses. */
+/** A worker that one thread at a time uses. DMG_ERR_IO when UCX does not make it in DMG_UCX_DEVICE_LIMIT_NS. */
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker);
+/** The same with a limit of the caller's. */
+dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_worker_h *worker);
+/** Give a context back, unless a call of UCX hangs that may hold its locks. */
+void dmg_ucx_close_context(ucp_context_h context);
 /** Close an endpoint at once, and wait at most `limit_ns` for UCX to be done with it. */
 void dmg_ucx_close_now(ucp_worker_h worker, ucp_ep_h endpoint, unsigned flags, uint64_t limit_ns);
 
