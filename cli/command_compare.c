@@ -55,25 +55,47 @@ static char *csv_path(const dmg_settings *settings)
     return asprintf(&path, "%.*s.csv", (int)length, page) >= 0 ? path : NULL;
 }
 
-static dmg_status open_files(const dmg_settings *settings, compare_files *files)
+static bool has_stdout(const compare_files *files)
 {
-    const char *page = dmg_value_text(settings, DMG_OPTION_OUTPUT);
-    const char *csv = dmg_value_text(settings, DMG_OPTION_CSV_FILE);
-    bool has_stdout = (page && strcmp(page, "-") == 0) || (csv && strcmp(csv, "-") == 0);
-    if (has_stdout && dmg_flag(settings, DMG_OPTION_JSON)) {
-        return dmg_error(DMG_ERR_ARGUMENT, "--json and a report on the standard output exclude each other");
-    }
-    dmg_status status = page ? dmg_output_file_open(page, &files->page) : DMG_OK;
-    bool is_beside = page && strcmp(page, "-") != 0;
-    if (status == DMG_OK && (csv || is_beside)) {
-        char *path = csv_path(settings);
-        if (path && page && strcmp(path, page) == 0) {
-            status = dmg_error(DMG_ERR_ARGUMENT,
-                               "--output %s: the numbers are to be written there; name the page .html", page);
-        } else {
-            status = path ? dmg_output_file_open(path, &files->csv) : dmg_error(DMG_ERR_MEMORY, "no memory for a path");
+    return dmg_output_file_is_standard(files->page) || dmg_output_file_is_standard(files->csv);
+}
+
+static void list_inputs(const dmg_compare *compare, dmg_input_files *inputs)
+{
+    dmg_input_files_add_graph(inputs, compare->path);
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        if (compare->configurations[i].has_link) {
+            dmg_input_files_add_link(inputs, compare->configurations[i].link);
         }
-        free(path);
+    }
+}
+
+static dmg_status open_csv(const dmg_settings *settings, const dmg_input_files *inputs, compare_files *files)
+{
+    char *path = csv_path(settings);
+    dmg_status status =
+        path ? dmg_output_file_open(path, inputs, &files->csv) : dmg_error(DMG_ERR_MEMORY, "no memory for a path");
+    if (status == DMG_OK && dmg_output_file_is_same(files->page, files->csv)) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "--output %s: the numbers are to be written there; name the page .html",
+                           dmg_value_text(settings, DMG_OPTION_OUTPUT));
+    }
+    free(path);
+    return status;
+}
+
+static dmg_status open_files(const dmg_compare *compare, compare_files *files)
+{
+    const dmg_settings *settings = compare->settings;
+    const char *page = dmg_value_text(settings, DMG_OPTION_OUTPUT);
+    dmg_input_files inputs = {0};
+    list_inputs(compare, &inputs);
+    dmg_status status = page ? dmg_output_file_open(page, &inputs, &files->page) : DMG_OK;
+    bool is_beside = page && !dmg_output_file_is_standard(files->page);
+    if (status == DMG_OK && (dmg_has(settings, DMG_OPTION_CSV_FILE) || is_beside)) {
+        status = open_csv(settings, &inputs, files);
+    }
+    if (status == DMG_OK && has_stdout(files) && dmg_flag(settings, DMG_OPTION_JSON)) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "--json and a report on the standard output exclude each other");
     }
     return status;
 }
@@ -104,7 +126,7 @@ static dmg_status go(dmg_compare *compare, compare_files *files, dmg_status *mea
     uint64_t started_ns = dmg_now_ns();
     dmg_status status = dmg_compare_plan(compare);
     if (status == DMG_OK) {
-        status = open_files(compare->settings, files);
+        status = open_files(compare, files);
     }
     if (status == DMG_OK) {
         status = dmg_compare_read_graph(compare);
@@ -123,9 +145,6 @@ static dmg_status go(dmg_compare *compare, compare_files *files, dmg_status *mea
 
 static dmg_status report(const dmg_compare *compare, const compare_files *files)
 {
-    const char *page = dmg_value_text(compare->settings, DMG_OPTION_OUTPUT);
-    const char *csv = dmg_value_text(compare->settings, DMG_OPTION_CSV_FILE);
-    bool has_stdout = (page && strcmp(page, "-") == 0) || (csv && strcmp(csv, "-") == 0);
     dmg_status status = files->csv ? write_file(compare, dmg_compare_write_csv, files->csv) : DMG_OK;
     if (status == DMG_OK && files->page) {
         status = write_file(compare, dmg_compare_write_page, files->page);
@@ -134,7 +153,7 @@ static dmg_status report(const dmg_compare *compare, const compare_files *files)
         json_t *object = dmg_compare_json(compare);
         dmg_json_print(object);
     } else if (status == DMG_OK) {
-        dmg_compare_print(has_stdout ? stderr : stdout, compare);
+        dmg_compare_print(has_stdout(files) ? stderr : stdout, compare);
     }
     return status;
 }

@@ -7,6 +7,7 @@
 #include "cli/text.h"
 #include "cli/work_step.h"
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "formats/binary_form.h"
 
 typedef struct conversion_work {
@@ -14,6 +15,8 @@ typedef struct conversion_work {
     const char *out;
     dmg_read_options options;
     dmg_graph_source source;
+    bool is_json;
+    bool is_to_standard_output;
     double write_seconds;
 } conversion_work;
 
@@ -21,17 +24,27 @@ static dmg_status convert(void *context)
 {
     conversion_work *conversion = context;
     dmg_output_file *output = NULL;
+    dmg_input_files inputs = {0};
+    int file = -1;
+    dmg_input_files_add_graph(&inputs, conversion->in);
     /* Opened first: a place that cannot be written to is noticed before the long read. */
-    dmg_status status = dmg_output_file_open(conversion->out, &output);
+    dmg_status status = dmg_output_file_open(conversion->out, &inputs, &output);
+    conversion->is_to_standard_output = dmg_output_file_is_standard(output);
+    if (status == DMG_OK && conversion->is_to_standard_output && conversion->is_json) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "convert: --json and the graph both want the standard output");
+    }
     if (status == DMG_OK) {
-        status = dmg_binary_form_check_output(dmg_output_file_descriptor(output), conversion->out);
+        status = dmg_output_file_descriptor(output, &file);
+    }
+    if (status == DMG_OK) {
+        status = dmg_binary_form_check_output(file, conversion->out);
     }
     if (status == DMG_OK) {
         status = dmg_graph_source_read(conversion->in, &conversion->options, &conversion->source);
     }
     uint64_t started_ns = dmg_now_ns();
     if (status == DMG_OK) {
-        status = dmg_binary_form_write(&conversion->source.graph, dmg_output_file_descriptor(output), conversion->out);
+        status = dmg_binary_form_write(&conversion->source.graph, file, conversion->out);
     }
     if (status == DMG_OK) {
         status = dmg_output_file_commit(output);
@@ -41,10 +54,11 @@ static dmg_status convert(void *context)
     return status;
 }
 
-static void print(const conversion_work *conversion, bool is_json)
+static void print(const conversion_work *conversion)
 {
     const dmg_graph *graph = &conversion->source.graph;
-    if (is_json) {
+    FILE *to = conversion->is_to_standard_output ? stderr : stdout;
+    if (conversion->is_json) {
         json_t *object = json_object();
         json_object_set_new(object, "graph", dmg_graph_source_json(conversion->in, &conversion->source));
         json_object_set_new(object, "output", dmg_json_text(conversion->out));
@@ -53,13 +67,13 @@ static void print(const conversion_work *conversion, bool is_json)
         dmg_json_print(object);
         return;
     }
-    dmg_graph_source_print(stdout, conversion->in, &conversion->source);
-    printf("written    %s (%s)\n", conversion->out,
-           !graph->is_directed ? "undirected: stored once"
-           : graph->in.offsets ? "lists along and against the arcs"
-                               : "lists along the arcs only");
-    printf("time       read %s, write %s\n", dmg_text_seconds(conversion->source.report.seconds).text,
-           dmg_text_seconds(conversion->write_seconds).text);
+    dmg_graph_source_print(to, conversion->in, &conversion->source);
+    fprintf(to, "written    %s (%s)\n", conversion->out,
+            !graph->is_directed ? "undirected: stored once"
+            : graph->in.offsets ? "lists along and against the arcs"
+                                : "lists along the arcs only");
+    fprintf(to, "time       read %s, write %s\n", dmg_text_seconds(conversion->source.report.seconds).text,
+            dmg_text_seconds(conversion->write_seconds).text);
 }
 
 static int run(dmg_settings *settings)
@@ -70,6 +84,7 @@ static int run(dmg_settings *settings)
     if (status != DMG_OK) {
         return dmg_exit_with_error(status);
     }
+    conversion.is_json = dmg_flag(settings, DMG_OPTION_JSON);
     dmg_progress_bar *bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_NO_PROGRESS));
     conversion.options.with_reverse = !dmg_flag(settings, DMG_OPTION_OUT_LISTS_ONLY);
     conversion.options.progress = dmg_progress_bar_show;
@@ -77,7 +92,7 @@ static int run(dmg_settings *settings)
     int code = dmg_work_step_run(convert, &conversion);
     dmg_progress_bar_destroy(bar);
     if (code == DMG_EXIT_OK && !dmg_flag(settings, DMG_OPTION_QUIET)) {
-        print(&conversion, dmg_flag(settings, DMG_OPTION_JSON));
+        print(&conversion);
     }
     dmg_graph_source_close(&conversion.source);
     return code;
@@ -98,6 +113,6 @@ const dmg_command dmg_command_convert = {
         "IN is an edge list, a Matrix Market file (both also compressed by gzip, zstd or xz), or a binary form;\n"
         "- is the standard input. A directed graph is stored along and against its arcs, unless --out-lists-only is "
         "given.\n"
-        "OUT appears whole or not at all.\n",
+        "OUT appears whole or not at all; - is the standard output.\n",
     .options = options,
     .run = run};

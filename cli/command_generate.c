@@ -13,6 +13,8 @@ typedef struct generation_work {
     const char *out;
     dmg_kronecker_options options;
     dmg_graph graph;
+    bool is_json;
+    bool is_to_standard_output;
     double generate_seconds;
     double write_seconds;
 } generation_work;
@@ -21,9 +23,17 @@ static dmg_status generate(void *context)
 {
     generation_work *generation = context;
     dmg_output_file *output = NULL;
-    dmg_status status = dmg_output_file_open(generation->out, &output);
+    int file = -1;
+    dmg_status status = dmg_output_file_open(generation->out, NULL, &output);
+    generation->is_to_standard_output = dmg_output_file_is_standard(output);
+    if (status == DMG_OK && generation->is_to_standard_output && generation->is_json) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "generate kron: --json and the graph both want the standard output");
+    }
     if (status == DMG_OK) {
-        status = dmg_binary_form_check_output(dmg_output_file_descriptor(output), generation->out);
+        status = dmg_output_file_descriptor(output, &file);
+    }
+    if (status == DMG_OK) {
+        status = dmg_binary_form_check_output(file, generation->out);
     }
     uint64_t started_ns = dmg_now_ns();
     if (status == DMG_OK) {
@@ -31,7 +41,7 @@ static dmg_status generate(void *context)
     }
     uint64_t generated_ns = dmg_now_ns();
     if (status == DMG_OK) {
-        status = dmg_binary_form_write(&generation->graph, dmg_output_file_descriptor(output), generation->out);
+        status = dmg_binary_form_write(&generation->graph, file, generation->out);
     }
     if (status == DMG_OK) {
         status = dmg_output_file_commit(output);
@@ -42,10 +52,11 @@ static dmg_status generate(void *context)
     return status;
 }
 
-static void print(const generation_work *generation, bool is_json)
+static void print(const generation_work *generation)
 {
     const dmg_graph *graph = &generation->graph;
-    if (is_json) {
+    FILE *to = generation->is_to_standard_output ? stderr : stdout;
+    if (generation->is_json) {
         json_t *object =
             json_pack("{s:I, s:I, s:b, s:b, s:I, s:I, s:f, s:f}", "vertices", (json_int_t)graph->vertex_count, "arcs",
                       (json_int_t)graph->arc_count, "directed", graph->is_directed, "weighted",
@@ -56,14 +67,14 @@ static void print(const generation_work *generation, bool is_json)
         dmg_json_print(object);
         return;
     }
-    printf("graph      %s\n", generation->out);
-    printf("           %s vertices, %s arcs, %s, %s\n", dmg_text_count(graph->vertex_count).text,
-           dmg_text_count(graph->arc_count).text, graph->is_directed ? "directed" : "undirected",
-           graph->weight_kind == DMG_WEIGHT_NONE ? "no weights" : "weights from 1 to 255");
-    printf("           loops: %s; repeats: %s\n", dmg_text_count(graph->loop_arcs).text,
-           dmg_text_count(graph->repeated_arcs).text);
-    printf("time       generate %s, write %s\n", dmg_text_seconds(generation->generate_seconds).text,
-           dmg_text_seconds(generation->write_seconds).text);
+    fprintf(to, "graph      %s\n", generation->out);
+    fprintf(to, "           %s vertices, %s arcs, %s, %s\n", dmg_text_count(graph->vertex_count).text,
+            dmg_text_count(graph->arc_count).text, graph->is_directed ? "directed" : "undirected",
+            graph->weight_kind == DMG_WEIGHT_NONE ? "no weights" : "weights from 1 to 255");
+    fprintf(to, "           loops: %s; repeats: %s\n", dmg_text_count(graph->loop_arcs).text,
+            dmg_text_count(graph->repeated_arcs).text);
+    fprintf(to, "time       generate %s, write %s\n", dmg_text_seconds(generation->generate_seconds).text,
+            dmg_text_seconds(generation->write_seconds).text);
 }
 
 static int run(dmg_settings *settings)
@@ -74,6 +85,7 @@ static int run(dmg_settings *settings)
     }
     generation_work generation = {
         .out = settings->positionals[0],
+        .is_json = dmg_flag(settings, DMG_OPTION_JSON),
         .options = {.scale = (uint32_t)dmg_number(settings, DMG_OPTION_SCALE),
                     .edge_factor = (uint32_t)dmg_number(settings, DMG_OPTION_EDGE_FACTOR),
                     .seed = dmg_number(settings, DMG_OPTION_SEED),
@@ -84,7 +96,7 @@ static int run(dmg_settings *settings)
                     .with_reverse = is_directed && !dmg_flag(settings, DMG_OPTION_OUT_LISTS_ONLY)}};
     int code = dmg_work_step_run(generate, &generation);
     if (code == DMG_EXIT_OK && !dmg_flag(settings, DMG_OPTION_QUIET)) {
-        print(&generation, dmg_flag(settings, DMG_OPTION_JSON));
+        print(&generation);
     }
     dmg_graph_close(&generation.graph);
     return code;
@@ -102,6 +114,7 @@ const dmg_command dmg_command_generate_kron = {
     .summary = "make a Graph500 Kronecker graph, in the binary form",
     .details = "Each of 2^N * EDGE-FACTOR edges is drawn with A = 0.57, B = 0.19, C = 0.19, and the ids are scrambled. "
                "An edge is stored\n"
-               "in both directions unless --directed is given. Ids that no edge touches are no vertices.\n",
+               "in both directions unless --directed is given. Ids that no edge touches are no vertices. OUT may be -, "
+               "the standard output.\n",
     .options = options,
     .run = run};

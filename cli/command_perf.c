@@ -160,7 +160,7 @@ static dmg_status measure_point(perf_run *perf, const dmg_perf_region *region, c
         status = dmg_perf_check_result(region, point, &result, &check);
     }
     if (status == DMG_OK) {
-        dmg_perf_report_row(report, point, &result, is_checked ? &check : NULL);
+        status = dmg_perf_report_row(report, point, &result, is_checked ? &check : NULL);
     }
     return status;
 }

@@ -125,11 +125,17 @@ static dmg_status read_report(const char *path, dmg_predict_run *run)
         return dmg_error_errno(DMG_ERR_IO, errno, "opening %s", path);
     }
     json_error_t reason;
+    errno = 0;
     json_t *report = json_loadf(file, JSON_REJECT_DUPLICATES, &reason);
+    int error = ferror(file) ? errno : 0;
     if (!is_stdin) {
         fclose(file);
     }
     const char *shown = is_stdin ? "the standard input" : path;
+    if (error) {
+        json_decref(report);
+        return dmg_error_errno(DMG_ERR_IO, error, "reading %s", shown);
+    }
     if (!json_is_object(report)) {
         json_decref(report);
         return dmg_error(DMG_ERR_FORMAT, "%s:%d: it is no report of 'dmgraph run ... --json': %s", shown, reason.line,

@@ -60,10 +60,6 @@ static dmg_status complete_settings(dmg_run *run)
         return dmg_error(DMG_ERR_ARGUMENT, "run: --memory takes one size, for all memory nodes");
     }
     run->peer_timeout_ns = dmg_number(settings, DMG_OPTION_PEER_TIMEOUT);
-    const char *output = dmg_value_text(settings, DMG_OPTION_OUTPUT);
-    if (dmg_flag(settings, DMG_OPTION_JSON) && output && strcmp(output, "-") == 0) {
-        return dmg_error(DMG_ERR_ARGUMENT, "run: --json and --output - both want the standard output");
-    }
     if (dmg_has(settings, DMG_OPTION_SOURCE) && !run->algorithm->uses_source) {
         return dmg_error(DMG_ERR_ARGUMENT, "run: %s takes no --source", run->algorithm->name);
     }
@@ -212,14 +208,37 @@ static dmg_status leave_pool(void *context)
     return dmg_pool_client_close(run->pool, DMG_OK);
 }
 
+static dmg_status open_output(void *context)
+{
+    dmg_run *run = context;
+    const dmg_settings *settings = run->settings;
+    const char *path = dmg_value_text(settings, DMG_OPTION_OUTPUT);
+    dmg_input_files inputs = {0};
+    if (!run->pool) {
+        dmg_input_files_add_graph(&inputs, run->path);
+    }
+    if (dmg_has(settings, DMG_OPTION_LINK)) {
+        dmg_input_files_add_link(&inputs, dmg_value_text(settings, DMG_OPTION_LINK));
+    }
+    dmg_status status = dmg_output_file_open(path, &inputs, &run->output);
+    if (status == DMG_OK && dmg_flag(settings, DMG_OPTION_JSON) && dmg_output_file_is_standard(run->output)) {
+        status = dmg_error(DMG_ERR_ARGUMENT, "--json and --output %s both want the standard output", path);
+    }
+    return status == DMG_OK ? DMG_OK : dmg_error_prefix(status, "run");
+}
+
+static dmg_status commit_output(void *context)
+{
+    return dmg_output_file_commit(((dmg_run *)context)->output);
+}
+
 static dmg_status go(dmg_run *run)
 {
     uint64_t started_ns = dmg_now_ns();
     dmg_status status = dmg_launcher_create(&run->launcher);
-    const char *output = dmg_value_text(run->settings, DMG_OPTION_OUTPUT);
-    if (status == DMG_OK && output) {
-        /* Before the work, so that a place that cannot be written to costs nothing. */
-        status = dmg_output_file_open(output, &run->output);
+    if (status == DMG_OK && dmg_has(run->settings, DMG_OPTION_OUTPUT)) {
+        /* Before the work, so that a place that cannot be written to costs nothing. A pipe may wait for its reader. */
+        status = dmg_launcher_call(run->launcher, open_output, run);
     }
     if (status == DMG_OK) {
         status = run->pool ? prepare_pool(run) : prepare_nodes(run);
@@ -240,7 +259,7 @@ static dmg_status go(dmg_run *run)
     }
     if (status == DMG_OK && run->output) {
         /* Last: a run that failed in any way, or whose answer is wrong, has no output. */
-        status = dmg_output_file_commit(run->output);
+        status = dmg_launcher_call(run->launcher, commit_output, run);
     }
     run->times.total = seconds_since(started_ns);
     return status;
@@ -249,8 +268,7 @@ static dmg_status go(dmg_run *run)
 static void report(const dmg_run *run)
 {
     const dmg_settings *settings = run->settings;
-    const char *output = dmg_value_text(settings, DMG_OPTION_OUTPUT);
-    FILE *to = output && strcmp(output, "-") == 0 ? stderr : stdout;
+    FILE *to = dmg_output_file_is_standard(run->output) ? stderr : stdout;
     if (dmg_flag(settings, DMG_OPTION_JSON)) {
         json_t *object = dmg_run_json(run);
         dmg_json_print(object);

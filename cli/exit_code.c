@@ -1,5 +1,9 @@
 #include "cli/exit_code.h"
 
+#include "core/base/error.h"
+
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 
 int dmg_exit_code_of(dmg_status status)
@@ -35,6 +39,10 @@ int dmg_exit_code_of(dmg_status status)
 
 int dmg_exit_with_error(dmg_status status)
 {
+    if (status == DMG_ERR_IO && dmg_error_number() == EPIPE) {
+        /* Who reads the output has what was wanted, as in `| head`: no news, and the code of other programs. */
+        return DMG_EXIT_SIGNAL + SIGPIPE;
+    }
     const char *sentence = dmg_error_message();
     fprintf(stderr, "dmgraph: %s\n", *sentence ? sentence : dmg_status_name(status));
     return dmg_exit_code_of(status);

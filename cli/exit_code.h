@@ -22,7 +22,10 @@ typedef enum dmg_exit_code {
 /** The exit code for a status that ends the program. */
 int dmg_exit_code_of(dmg_status status);
 
-/** Print "dmgraph: SENTENCE", the sentence being this thread's last error, on stderr; returns the exit code. */
+/**
+ * Print "dmgraph: SENTENCE", the sentence being this thread's last error, on stderr; returns the exit code. When an
+ * output has no reader any more, nothing is printed, and the code is that of SIGPIPE.
+ */
 int dmg_exit_with_error(dmg_status status);
 
 #endif

@@ -205,6 +205,7 @@ typedef struct step_call {
     dmg_status (*step)(void *context);
     void *context;
     dmg_status status;
+    int error_number;
     char sentence[1024];
     atomic_bool is_done;
 } step_call;
@@ -215,6 +216,7 @@ static void *run_step(void *argument)
     int step_ended = call->launcher->step_ended;
     call->status = call->step(call->context);
     if (call->status != DMG_OK) {
+        call->error_number = dmg_error_number();
         snprintf(call->sentence, sizeof call->sentence, "%s", dmg_error_message());
     }
     atomic_store(&call->is_done, true);
@@ -256,7 +258,7 @@ dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *co
         snprintf(launcher->message_sentence, sizeof launcher->message_sentence, "%s", call->sentence);
         status = dmg_launcher_wait(launcher, step_is_done, call);
     } else if (status == DMG_OK && call->status != DMG_OK) {
-        status = dmg_error(call->status, "%s", call->sentence);
+        status = dmg_error_restore(call->status, call->error_number, call->sentence);
     }
     free(call);
     return status;

@@ -6,10 +6,10 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/node_control.h"
+#include "cli/standard_output.h"
 #include "core/base/error.h"
 #include "transport/transport.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -186,29 +186,26 @@ static int dispatch(int count, char *const *words)
     return refuse_unknown(count, words);
 }
 
-/** With a standard descriptor closed, the next file to be opened would take its place, and get what is printed. */
-static void open_standard_descriptors(void)
+/** What was printed must have arrived. A command that failed has said more, and keeps its code. */
+static int conclude(int code)
 {
-    int file = open("/dev/null", O_RDWR);
-    while (file >= 0 && file <= STDERR_FILENO) {
-        file = open("/dev/null", O_RDWR);
+    dmg_status status = dmg_standard_output_flush();
+    if (status != DMG_OK) {
+        int failed = dmg_exit_with_error(status);
+        return code == DMG_EXIT_OK ? failed : code;
     }
-    if (file >= 0) {
-        close(file);
-    }
+    return code == DMG_EXIT_OK && ferror(stderr) ? DMG_EXIT_IO : code;
 }
 
 int main(int argc, char **argv)
 {
-    open_standard_descriptors();
+    /* First, since what is found out about the standard descriptors would not outlive it. */
     if (dmg_transport_prepare()) {
         execv("/proc/self/exe", argv); /* when that fails, what was read early is all that is wrong */
     }
-    int code = dispatch(argc > 0 ? argc - 1 : 0, argv + 1);
-    /* What was printed must have arrived. */
-    if ((fflush(stdout) != 0 || ferror(stdout)) && code == DMG_EXIT_OK) {
-        fprintf(stderr, "dmgraph: writing to the standard output failed\n");
-        code = DMG_EXIT_IO;
+    dmg_status status = dmg_standard_output_prepare();
+    if (status != DMG_OK) {
+        return dmg_exit_with_error(status);
     }
-    return code;
+    return conclude(dispatch(argc > 0 ? argc - 1 : 0, argv + 1));
 }

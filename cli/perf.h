@@ -134,10 +134,12 @@ typedef struct dmg_perf_report {
 } dmg_perf_report;
 
 void dmg_perf_report_begin(dmg_perf_report *report);
-/** `check` is NULL where the check is not about the point. What does not agree gets a line, on the standard error where
- * a program reads the standard output. */
-void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
-                         const dmg_perf_check *check);
+/**
+ * `check` is NULL where the check is not about the point. What does not agree gets a line, on the standard error where
+ * a program reads the standard output. DMG_ERR_IO when the row cannot be written: further ones need not be measured.
+ */
+dmg_status dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
+                               const dmg_perf_check *check);
 void dmg_perf_report_end(dmg_perf_report *report);
 
 /* ---- a profile ---- */

@@ -4,12 +4,15 @@
  * What one thread reaches are the limits of a channel; what as many threads as this machine has cores reach are those
  * of the link. Both are at least what was seen, never more than what is there.
  */
+#include "cli/output_file.h"
 #include "cli/perf.h"
 #include "core/base/error.h"
 #include "core/base/topology.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,19 +89,29 @@ static dmg_status write_cells(FILE *file, const dmg_perf_region *region, const c
 
 dmg_status dmg_perf_fit(const dmg_perf_region *region, const char *transport, const char *path)
 {
-    FILE *file = fopen(path, "wxe");
-    if (!file) {
-        int failed = errno;
-        return dmg_error_errno(failed == EEXIST ? DMG_ERR_EXISTS : DMG_ERR_IO, failed, "creating %s", path);
+    struct stat facts;
+    char *text = NULL;
+    size_t bytes = 0;
+    dmg_output_file *output = NULL;
+    if (strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        /* A profile is seldom made twice: another one is not replaced. */
+        return dmg_error_errno(DMG_ERR_EXISTS, EEXIST, "creating %s", path);
     }
-    dmg_status status = write_cells(file, region, transport);
-    bool is_written = fflush(file) == 0 && !ferror(file);
-    is_written &= fclose(file) == 0;
-    if (status == DMG_OK && !is_written) {
-        status = dmg_error(DMG_ERR_IO, "writing %s failed", path);
+    dmg_status status = dmg_output_file_open(path, NULL, &output);
+    FILE *file = status == DMG_OK ? open_memstream(&text, &bytes) : NULL;
+    if (status == DMG_OK) {
+        status = file ? write_cells(file, region, transport) : dmg_error(DMG_ERR_MEMORY, "no memory for a profile");
     }
-    if (status != DMG_OK) {
-        unlink(path);
+    bool is_whole = file && !ferror(file);
+    is_whole = file && fclose(file) == 0 && is_whole;
+    if (status == DMG_OK) {
+        status = is_whole ? dmg_output_file_write(output, text, bytes)
+                          : dmg_error(DMG_ERR_MEMORY, "no memory for a profile");
     }
+    if (status == DMG_OK) {
+        status = dmg_output_file_commit(output);
+    }
+    free(text);
+    dmg_output_file_close(output);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "cli/perf.h"
+#include "cli/standard_output.h"
 #include "cli/text.h"
 
 #include <string.h>
@@ -60,8 +61,8 @@ static void print_check(const dmg_perf_report *report, const dmg_perf_point *poi
     }
 }
 
-void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
-                         const dmg_perf_check *check)
+dmg_status dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
+                               const dmg_perf_check *check)
 {
     double rate = result->seconds > 0 ? (double)result->operations / result->seconds : 0;
     double mops = rate / MILLION;
@@ -104,7 +105,7 @@ void dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, c
             print_check(report, point, check);
         }
     }
-    fflush(stdout);
+    return dmg_standard_output_flush();
 }
 
 /** How the check went over all points, and that it did not when there were none. */

@@ -7,6 +7,7 @@
 #define MESSAGE_BYTES 1024
 
 static _Thread_local char last_message[MESSAGE_BYTES];
+static _Thread_local int last_number; /* errno value, or 0 */
 
 static const char *const status_names[DMG_STATUS_COUNT] = {
     [DMG_OK] = "DMG_OK",
@@ -46,6 +47,7 @@ dmg_status dmg_error(dmg_status status, const char *format, ...)
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     memcpy(last_message, message, sizeof message);
+    last_number = 0;
     return status;
 }
 
@@ -56,7 +58,10 @@ dmg_status dmg_error_prefix(dmg_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
-    return dmg_error(status, "%s: %s", prefix, last_message);
+    int number = last_number;
+    dmg_error(status, "%s: %s", prefix, last_message);
+    last_number = number;
+    return status;
 }
 
 dmg_status dmg_error_errno(dmg_status status, int errno_value, const char *format, ...)
@@ -67,5 +72,19 @@ dmg_status dmg_error_errno(dmg_status status, int errno_value, const char *forma
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     char text[128];
-    return dmg_error(status, "%s: %s", what, strerror_r(errno_value, text, sizeof text));
+    dmg_error(status, "%s: %s", what, strerror_r(errno_value, text, sizeof text));
+    last_number = errno_value;
+    return status;
+}
+
+int dmg_error_number(void)
+{
+    return last_number;
+}
+
+dmg_status dmg_error_restore(dmg_status status, int errno_value, const char *sentence)
+{
+    dmg_error(status, "%s", sentence);
+    last_number = errno_value;
+    return status;
 }

@@ -20,4 +20,10 @@ dmg_status dmg_error_prefix(dmg_status status, const char *format, ...) __attrib
 dmg_status dmg_error_errno(dmg_status status, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** The errno value of this thread's last error; 0 when it was not one of the system's. */
+int dmg_error_number(void);
+
+/** Leave the error that another thread had, with its errno value; returns the status. */
+dmg_status dmg_error_restore(dmg_status status, int errno_value, const char *sentence);
+
 #endif

@@ -24,6 +24,19 @@ static void an_error_keeps_its_sentence_and_takes_prefixes(void)
     CU_ASSERT_STRING_EQUAL(dmg_error_message(), "opening x: No such file or directory");
 }
 
+static void the_systems_reason_stays_with_its_error(void)
+{
+    dmg_error_errno(DMG_ERR_IO, EPIPE, "writing x");
+    CU_ASSERT_EQUAL(dmg_error_number(), EPIPE);
+    dmg_error_prefix(DMG_ERR_IO, "run");
+    CU_ASSERT_EQUAL(dmg_error_number(), EPIPE);
+    dmg_error(DMG_ERR_IO, "something else");
+    CU_ASSERT_EQUAL(dmg_error_number(), 0);
+    CU_ASSERT_EQUAL(dmg_error_restore(DMG_ERR_IO, ENOSPC, "writing y"), DMG_ERR_IO);
+    CU_ASSERT_EQUAL(dmg_error_number(), ENOSPC);
+    CU_ASSERT_STRING_EQUAL(dmg_error_message(), "writing y");
+}
+
 static void every_status_has_a_name_and_no_other_number_has(void)
 {
     for (int status = DMG_OK; status < DMG_STATUS_COUNT; status++) {
@@ -132,6 +145,7 @@ static void a_log_line_is_an_event_with_pairs_and_small_ones_are_dropped(void)
 
 static const dmg_test tests[] = {
     DMG_TEST(an_error_keeps_its_sentence_and_takes_prefixes),
+    DMG_TEST(the_systems_reason_stays_with_its_error),
     DMG_TEST(every_status_has_a_name_and_no_other_number_has),
     DMG_TEST(an_error_belongs_to_its_thread),
     DMG_TEST(arithmetic_on_sizes_refuses_to_wrap),

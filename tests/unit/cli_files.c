@@ -52,7 +52,7 @@ static void read_back(char *text, size_t capacity)
 static void a_file_without_a_commit_leaves_nothing(void)
 {
     dmg_output_file *output = NULL;
-    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, &output), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, NULL, &output), DMG_OK);
     CU_ASSERT_EQUAL(dmg_output_file_write(output, "half", 4), DMG_OK);
     dmg_output_file_close(output);
     CU_ASSERT_EQUAL(file_count(), 0);
@@ -65,7 +65,7 @@ static void a_commit_replaces_what_was_there(void)
         char wanted[8];
         char text[16];
         snprintf(wanted, sizeof wanted, "%d\n", round);
-        CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, &output), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, NULL, &output), DMG_OK);
         CU_ASSERT_EQUAL(dmg_output_file_write(output, wanted, strlen(wanted)), DMG_OK);
         CU_ASSERT_EQUAL(dmg_output_file_commit(output), DMG_OK);
         dmg_output_file_close(output);
@@ -80,7 +80,7 @@ static void large_outputs_arrive_whole(void)
     static char block[3 << 20];
     memset(block, 'x', sizeof block);
     dmg_output_file *output = NULL;
-    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, &output), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, NULL, &output), DMG_OK);
     CU_ASSERT_EQUAL(dmg_output_file_write(output, "a", 1), DMG_OK);
     CU_ASSERT_EQUAL(dmg_output_file_write(output, block, sizeof block), DMG_OK);
     CU_ASSERT_EQUAL(dmg_output_file_write(output, "b", 1), DMG_OK);
@@ -97,7 +97,7 @@ static void a_link_keeps_its_place(void)
     snprintf(link_path, sizeof link_path, "%s-link", path);
     CU_ASSERT_EQUAL_FATAL(symlink("answer", link_path), 0);
     dmg_output_file *output = NULL;
-    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(link_path, &output), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(link_path, NULL, &output), DMG_OK);
     CU_ASSERT_EQUAL(dmg_output_file_write(output, "new", 3), DMG_OK);
     CU_ASSERT_EQUAL(dmg_output_file_commit(output), DMG_OK);
     dmg_output_file_close(output);
@@ -110,10 +110,36 @@ static void a_link_keeps_its_place(void)
     unlink(link_path);
 }
 
+static void what_is_read_is_not_written(void)
+{
+    char link_path[sizeof path + 8];
+    snprintf(link_path, sizeof link_path, "%s-hard", path);
+    CU_ASSERT_EQUAL_FATAL(link(path, link_path), 0);
+    dmg_input_files inputs = {0};
+    dmg_output_file *output = NULL;
+    dmg_input_files_add(&inputs, link_path);
+    CU_ASSERT_EQUAL(dmg_output_file_open(path, &inputs, &output), DMG_ERR_ARGUMENT);
+    CU_ASSERT_PTR_NULL(output);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), link_path));
+    unlink(link_path);
+}
+
+static void permission_bits_are_kept(void)
+{
+    dmg_output_file *output = NULL;
+    struct stat facts;
+    CU_ASSERT_EQUAL_FATAL(chmod(path, 0640), 0);
+    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, NULL, &output), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_output_file_commit(output), DMG_OK);
+    dmg_output_file_close(output);
+    CU_ASSERT_EQUAL(stat(path, &facts), 0);
+    CU_ASSERT_EQUAL(facts.st_mode & 0777, 0640);
+}
+
 static void a_place_that_is_not_there_is_an_error(void)
 {
     dmg_output_file *output = NULL;
-    CU_ASSERT_EQUAL(dmg_output_file_open("/nowhere/at/all", &output), DMG_ERR_IO);
+    CU_ASSERT_EQUAL(dmg_output_file_open("/nowhere/at/all", NULL, &output), DMG_ERR_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "/nowhere/at/all"));
 }
 
@@ -199,6 +225,8 @@ int main(int argc, char **argv)
                                           DMG_TEST(a_commit_replaces_what_was_there),
                                           DMG_TEST(large_outputs_arrive_whole),
                                           DMG_TEST(a_link_keeps_its_place),
+                                          DMG_TEST(what_is_read_is_not_written),
+                                          DMG_TEST(permission_bits_are_kept),
                                           DMG_TEST(a_place_that_is_not_there_is_an_error),
                                           {NULL, NULL}};
     static const dmg_test control_tests[] = {DMG_TEST(messages_arrive_one_by_one),
