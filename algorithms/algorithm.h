@@ -7,6 +7,21 @@
 
 #include "core/engine/engine.h"
 
+/**
+ * What an algorithm can be told that not every one can be told; bits of dmg_algorithm.takes. Anything else that is
+ * asked of it is an error, wherever it is asked.
+ */
+typedef enum dmg_algorithm_choice {
+    DMG_TAKES_SOURCE = 1 << 0,     /**< a vertex to start at */
+    DMG_TAKES_ITERATIONS = 1 << 1, /**< a number of iterations */
+    DMG_TAKES_TOLERANCE = 1 << 2,
+    DMG_TAKES_DAMPING = 1 << 3,
+    DMG_TAKES_PARTIALS = 1 << 4,  /**< how partial sums are passed on */
+    DMG_TAKES_PRECISION = 1 << 5, /**< of what is cached */
+    DMG_TAKES_PULL = 1 << 6,      /**< iterations against the arcs */
+    DMG_TAKES_SPARSE = 1 << 7     /**< sparse iterations */
+} dmg_algorithm_choice;
+
 typedef struct dmg_algorithm_options {
     uint32_t source;         /**< vertex, not external id; DMG_NO_VERTEX when the graph is empty */
     uint32_t iterations_max; /**< 0: the algorithm's default */
@@ -18,8 +33,8 @@ typedef struct dmg_algorithm {
     const char *name;
     const char *summary; /**< for --help and for lists */
     const char *columns; /**< of the output file: "ID DEPTH PARENT" */
-    bool uses_source;
-    bool uses_weights; /**< missing weights count as 1 */
+    unsigned int takes;  /**< of dmg_algorithm_choice */
+    bool uses_weights;   /**< missing weights count as 1 */
     bool refuses_negative_weights;
     bool needs_in; /**< lists against the arcs are needed, not only useful */
     bool wants_in; /**< lists against the arcs make it faster */
@@ -42,5 +57,10 @@ typedef struct dmg_algorithm {
 extern const dmg_algorithm *const dmg_algorithms[];
 /** NULL when there is none. */
 const dmg_algorithm *dmg_algorithm_find(const char *name);
+
+static inline bool dmg_algorithm_takes(const dmg_algorithm *algorithm, dmg_algorithm_choice choice)
+{
+    return (algorithm->takes & choice) != 0;
+}
 
 #endif

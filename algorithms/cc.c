@@ -46,6 +46,7 @@ const dmg_algorithm dmg_algorithm_cc = {
     .name = "cc",
     .summary = "connected components (weakly connected in a directed graph)",
     .columns = "ID COMPONENT",
+    .takes = DMG_TAKES_PULL | DMG_TAKES_SPARSE,
     .needs_in = true,
     .wants_in = true,
     .value_bytes = sizeof(uint32_t),

@@ -56,6 +56,8 @@ const dmg_algorithm dmg_algorithm_pagerank = {
     .name = "pagerank",
     .summary = "PageRank with dangling mass redistributed; ranks add up to 1",
     .columns = "ID RANK",
+    .takes = DMG_TAKES_ITERATIONS | DMG_TAKES_TOLERANCE | DMG_TAKES_DAMPING | DMG_TAKES_PARTIALS | DMG_TAKES_PRECISION |
+             DMG_TAKES_PULL,
     .wants_in = true,
     .value_bytes = sizeof(double),
     .run = run,

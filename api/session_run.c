@@ -34,6 +34,25 @@ static dmg_status check_parameters(const dmg_run_parameters *parameters)
     return DMG_OK;
 }
 
+/* As in the program's options, what an algorithm does not take is refused. */
+static dmg_status check_taken(const dmg_algorithm *algorithm, const dmg_run_parameters *parameters)
+{
+    const struct {
+        bool is_set;
+        dmg_algorithm_choice needs;
+        const char *name;
+    } given[] = {{parameters->has_source, DMG_TAKES_SOURCE, "source"},
+                 {parameters->iterations_max > 0, DMG_TAKES_ITERATIONS, "iterations_max"},
+                 {parameters->tolerance > 0, DMG_TAKES_TOLERANCE, "tolerance"},
+                 {parameters->damping > 0, DMG_TAKES_DAMPING, "damping"}};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        if (given[i].is_set && !dmg_algorithm_takes(algorithm, given[i].needs)) {
+            return dmg_error(DMG_ERR_ARGUMENT, "%s takes no %s: leave it zero", algorithm->name, given[i].name);
+        }
+    }
+    return DMG_OK;
+}
+
 static dmg_status check_graph(const dmg_session *session, const dmg_algorithm *algorithm)
 {
     const dmg_graph_store *store = &session->store;
@@ -140,9 +159,12 @@ static dmg_status run_in_job(dmg_session *session, dmg_job *job, const char *nam
                                      .damping = parameters->damping > 0 ? parameters->damping : -1};
     dmg_status status = check_parameters(parameters);
     if (status == DMG_OK) {
+        status = check_taken(algorithm, parameters);
+    }
+    if (status == DMG_OK) {
         status = check_graph(session, algorithm);
     }
-    if (status == DMG_OK && algorithm->uses_source) {
+    if (status == DMG_OK && dmg_algorithm_takes(algorithm, DMG_TAKES_SOURCE)) {
         status = choose_source(session, parameters, &options.source, &answer->source);
     }
     if (status == DMG_OK) {

@@ -11,10 +11,11 @@ typedef struct dmg_command {
     const char *name;      /**< may be two words: "info graph" */
     const char *arguments; /**< "ALGORITHM GRAPH" */
     uint32_t argument_count;
-    uint32_t optional_count; /**< arguments that may follow those */
-    const char *summary;     /**< one line, for the list of subcommands */
-    const char *details;     /**< for its own help; may be NULL */
-    bool is_internal;        /**< not listed */
+    uint32_t optional_count;      /**< arguments that may follow those */
+    const char *summary;          /**< one line, for the list of subcommands */
+    const char *details;          /**< for its own help; may be NULL */
+    void (*print_more)(FILE *to); /**< behind the options of its own help; may be NULL */
+    bool is_internal;             /**< not listed */
     const dmg_option_id *options;
     /** Do it; returns the exit code. */
     int (*run)(dmg_settings *settings);

@@ -91,7 +91,7 @@ static int run(dmg_settings *settings)
     conversion.options.progress_context = bar;
     int code = dmg_work_step_run(convert, &conversion);
     dmg_progress_bar_destroy(bar);
-    if (code == DMG_EXIT_OK && !dmg_flag(settings, DMG_OPTION_QUIET)) {
+    if (code == DMG_EXIT_OK && (conversion.is_json || !dmg_flag(settings, DMG_OPTION_QUIET))) {
         print(&conversion);
     }
     dmg_graph_source_close(&conversion.source);

@@ -83,6 +83,10 @@ static int run(dmg_settings *settings)
     if (!dmg_has(settings, DMG_OPTION_SCALE)) {
         return dmg_exit_with_error(dmg_error(DMG_ERR_ARGUMENT, "generate kron: --scale is needed"));
     }
+    static const dmg_option_id of_directed[] = {DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_COUNT};
+    if (!is_directed && dmg_options_refuse(settings, of_directed, "without --directed") != DMG_OK) {
+        return dmg_exit_with_error(dmg_error_prefix(DMG_ERR_ARGUMENT, "generate kron"));
+    }
     generation_work generation = {
         .out = settings->positionals[0],
         .is_json = dmg_flag(settings, DMG_OPTION_JSON),
@@ -95,7 +99,7 @@ static int run(dmg_settings *settings)
                     .drop_loops = dmg_flag(settings, DMG_OPTION_NO_LOOPS),
                     .with_reverse = is_directed && !dmg_flag(settings, DMG_OPTION_OUT_LISTS_ONLY)}};
     int code = dmg_work_step_run(generate, &generation);
-    if (code == DMG_EXIT_OK && !dmg_flag(settings, DMG_OPTION_QUIET)) {
+    if (code == DMG_EXIT_OK && (generation.is_json || !dmg_flag(settings, DMG_OPTION_QUIET))) {
         print(&generation);
     }
     dmg_graph_close(&generation.graph);

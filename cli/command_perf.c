@@ -106,6 +106,45 @@ static uint32_t most_threads(const perf_run *perf)
     return (uint32_t)most;
 }
 
+/** Sizes of atomics are words, and messages end at a limit: no point is measured twice. */
+static bool has_size(const perf_run *perf, int kind, uint32_t index, uint64_t *bytes)
+{
+    *bytes = perf->sizes.values[index];
+    if (kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA) {
+        *bytes = WORD_BYTES;
+        return index == 0;
+    }
+    return kind != DMG_OPERATION_MESSAGE || *bytes <= MESSAGE_BYTES;
+}
+
+/** Loads in place are waited for one by one. */
+static bool has_depth(const perf_run *perf, int kind, uint32_t index)
+{
+    return kind != DMG_PERF_TOUCH || perf->depths.values[index] == 1;
+}
+
+/** What was asked for is measured at one point at least. */
+static dmg_status check_points(const perf_run *perf)
+{
+    for (uint32_t i = 0; i < perf->kinds.count; i++) {
+        int kind = (int)perf->kinds.values[i];
+        uint64_t bytes;
+        bool is_sized = false;
+        bool is_deep = false;
+        for (uint32_t size = 0; size < perf->sizes.count; size++) {
+            is_sized = has_size(perf, kind, size, &bytes) || is_sized;
+        }
+        for (uint32_t depth = 0; depth < perf->depths.count; depth++) {
+            is_deep = has_depth(perf, kind, depth) || is_deep;
+        }
+        if (!is_sized || !is_deep) {
+            return dmg_error(DMG_ERR_ARGUMENT, "--operations %s: it is not measured at any of these %s",
+                             dmg_perf_kind_name(kind), is_sized ? "depths: it has 1" : "sizes: it has at most 8K");
+        }
+    }
+    return DMG_OK;
+}
+
 static dmg_status read_settings(perf_run *perf)
 {
     const dmg_settings *settings = perf->settings;
@@ -117,7 +156,24 @@ static dmg_status read_settings(perf_run *perf)
     if (is_json && dmg_flag(settings, DMG_OPTION_CSV)) {
         return dmg_error(DMG_ERR_ARGUMENT, "perf: --json and --csv exclude each other");
     }
-    dmg_status status = parse_list(settings, DMG_OPTION_OPERATIONS, kind_of, 0, &perf->kinds);
+    static const dmg_option_id of_measurements[] = {DMG_OPTION_OPERATIONS,    DMG_OPTION_SIZES,    DMG_OPTION_DEPTHS,
+                                                    DMG_OPTION_THREAD_COUNTS, DMG_OPTION_DURATION, DMG_OPTION_COUNT};
+    static const dmg_option_id of_reports[] = {DMG_OPTION_CSV, DMG_OPTION_JSON, DMG_OPTION_COUNT};
+    static const dmg_option_id of_links[] = {DMG_OPTION_LINK_MODE, DMG_OPTION_COUNT};
+    dmg_status status = DMG_OK;
+    if (dmg_has(settings, DMG_OPTION_FIT)) {
+        status = dmg_options_refuse(settings, of_measurements, "with --fit, which chooses what it measures");
+        status =
+            status == DMG_OK ? dmg_options_refuse(settings, of_reports, "with --fit, which writes a profile") : status;
+    } else if (dmg_flag(settings, DMG_OPTION_CALIBRATE)) {
+        status = dmg_options_refuse(settings, of_measurements, "with --calibrate, which chooses what it measures");
+        status = status == DMG_OK ? dmg_options_refuse(settings, of_links, "with --calibrate, which waits links out")
+                                  : status;
+    }
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status, "perf");
+    }
+    status = parse_list(settings, DMG_OPTION_OPERATIONS, kind_of, 0, &perf->kinds);
     if (status == DMG_OK) {
         status = parse_list(settings, DMG_OPTION_SIZES, dmg_parse_size, SIZE_MOST, &perf->sizes);
     }
@@ -126,6 +182,9 @@ static dmg_status read_settings(perf_run *perf)
     }
     if (status == DMG_OK) {
         status = parse_list(settings, DMG_OPTION_THREAD_COUNTS, dmg_parse_number, THREADS_MOST, &perf->threads);
+    }
+    if (status == DMG_OK && settings->values[DMG_OPTION_OPERATIONS].is_given) {
+        status = check_points(perf);
     }
     if (status == DMG_OK) {
         status = dmg_link_options(settings, most_threads(perf), &perf->has_link, &perf->link);
@@ -137,17 +196,6 @@ static dmg_status read_settings(perf_run *perf)
 }
 
 /* ---- the course ---- */
-
-/** Sizes of atomics are words, and messages end at a limit: no point is measured twice. */
-static bool has_size(const perf_run *perf, int kind, uint32_t index, uint64_t *bytes)
-{
-    *bytes = perf->sizes.values[index];
-    if (kind == DMG_OPERATION_CAS || kind == DMG_OPERATION_FAA) {
-        *bytes = WORD_BYTES;
-        return index == 0;
-    }
-    return kind != DMG_OPERATION_MESSAGE || *bytes <= MESSAGE_BYTES;
-}
 
 static dmg_status measure_point(perf_run *perf, const dmg_perf_region *region, const dmg_perf_point *point,
                                 dmg_perf_report *report)
@@ -179,8 +227,8 @@ static dmg_status measure_kind(perf_run *perf, const dmg_perf_region *region, in
                                               .bytes = bytes,
                                               .depth = (uint32_t)perf->depths.values[depth],
                                               .threads = (uint32_t)perf->threads.values[threads]};
-                if (kind == DMG_PERF_TOUCH && point.depth > 1) {
-                    continue; /* loads in place are waited for */
+                if (!has_depth(perf, kind, depth)) {
+                    continue;
                 }
                 status = measure_point(perf, region, &point, report);
             }

@@ -5,6 +5,7 @@
  * When anything goes wrong, the course stops where it is, and one place (give_up) stops the nodes, removes what was
  * begun, and ends the process: a step may still be running in its thread, so nothing is freed then.
  */
+#include "cli/algorithm_options.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/exit_code.h"
@@ -60,10 +61,15 @@ static dmg_status complete_settings(dmg_run *run)
         return dmg_error(DMG_ERR_ARGUMENT, "run: --memory takes one size, for all memory nodes");
     }
     run->peer_timeout_ns = dmg_number(settings, DMG_OPTION_PEER_TIMEOUT);
-    if (dmg_has(settings, DMG_OPTION_SOURCE) && !run->algorithm->uses_source) {
-        return dmg_error(DMG_ERR_ARGUMENT, "run: %s takes no --source", run->algorithm->name);
+    static const dmg_option_id beside_json[] = {DMG_OPTION_TABLE, DMG_OPTION_COUNT};
+    dmg_status status = dmg_algorithm_options_check(settings, &run->algorithm, 1);
+    if (status == DMG_OK && dmg_flag(settings, DMG_OPTION_JSON)) {
+        status = dmg_options_refuse(settings, beside_json, "with --json, which has all iterations");
     }
-    dmg_status status = dmg_link_options(settings, run->cn_count * run->threads, &run->has_link, &run->link);
+    if (status != DMG_OK) {
+        return dmg_error_prefix(status, "run");
+    }
+    status = dmg_link_options(settings, run->cn_count * run->threads, &run->has_link, &run->link);
     if (status == DMG_OK) {
         status = dmg_graph_source_options(settings, &run->reading);
     }
@@ -156,7 +162,7 @@ static dmg_status check_graph(dmg_run *run)
         return dmg_error(DMG_ERR_FORMAT, "%s:%" PRIu64 ": negative weight: %s needs weights >= 0",
                          graph->negative_source, graph->negative_line, run->algorithm->name);
     }
-    return run->algorithm->uses_source ? choose_source(run) : DMG_OK;
+    return dmg_algorithm_takes(run->algorithm, DMG_TAKES_SOURCE) ? choose_source(run) : DMG_OK;
 }
 
 /* ---- the course ---- */
@@ -355,4 +361,5 @@ const dmg_command dmg_command_run = {
                "- is the standard input.\n"
                "With --pool, GRAPH is the name of a graph that 'dmgraph load' left in a long-lived pool.\n",
     .options = options,
+    .print_more = dmg_algorithm_options_print,
     .run = run_run};

@@ -15,9 +15,10 @@
 /** How often each is measured. */
 #define TURNS 2
 
-/** What a user may say about the measurements. */
-static const dmg_option_id perf_options[] = {DMG_OPTION_DURATION, DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE,
-                                             DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_COUNT};
+/** What a user may say about all calls of perf, and about its measurements. */
+static const dmg_option_id perf_options[] = {DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE, DMG_OPTION_PEER_TIMEOUT,
+                                             DMG_OPTION_COUNT};
+static const dmg_option_id sweep_options[] = {DMG_OPTION_DURATION, DMG_OPTION_COUNT};
 
 /** 1, 2, 4 ... threads, as many as this machine has cores, at most 8. */
 static void thread_counts(char *text, size_t capacity)
@@ -135,6 +136,7 @@ static dmg_status measure_sweep(dmg_compare *compare, dmg_compare_configuration 
     json_t *report = NULL;
     begin_call(compare, configuration, &call);
     describe_sweep(configuration, sweep, &call);
+    dmg_compare_call_add_given(&call, compare->settings, sweep_options);
     dmg_status status = dmg_compare_call_run(&call, 0, &report);
     if (status == DMG_OK) {
         status = take_points(json_object_get(report, "measurements"), sweep, &configuration->sweeps[sweep]);

@@ -1,6 +1,6 @@
 #include "cli/compare.h"
 
-#include "algorithms/algorithm.h"
+#include "cli/algorithm_options.h"
 #include "core/base/error.h"
 #include "core/engine/groups.h"
 
@@ -222,6 +222,34 @@ static dmg_status plan_algorithms(dmg_compare *compare)
     return status;
 }
 
+/** Every option is to change at least one of the runs. */
+static dmg_status check_options(const dmg_compare *compare)
+{
+    static const dmg_option_id of_measurements[] = {DMG_OPTION_DURATION, DMG_OPTION_COUNT};
+    static const dmg_option_id of_links[] = {DMG_OPTION_LINK_MODE, DMG_OPTION_COUNT};
+    const dmg_algorithm *algorithms[DMG_COMPARE_ALGORITHMS_MAX];
+    uint32_t count = 0;
+    while (count < DMG_COMPARE_ALGORITHMS_MAX &&
+           (compare->algorithm_count ? count < compare->algorithm_count : dmg_algorithms[count] != NULL)) {
+        algorithms[count] =
+            compare->algorithm_count ? dmg_algorithm_find(compare->algorithms[count]) : dmg_algorithms[count];
+        count++;
+    }
+    bool has_link = false;
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        has_link = has_link || compare->configurations[i].has_link;
+    }
+    dmg_status status = dmg_algorithm_options_check(compare->settings, algorithms, count);
+    if (status == DMG_OK && dmg_flag(compare->settings, DMG_OPTION_RUNS_ONLY)) {
+        status =
+            dmg_options_refuse(compare->settings, of_measurements, "with --runs-only, which measures nothing else");
+    }
+    if (status == DMG_OK && !has_link) {
+        status = dmg_options_refuse(compare->settings, of_links, "where no configuration has a link");
+    }
+    return status;
+}
+
 /* ---- the steps ---- */
 
 dmg_status dmg_compare_plan(dmg_compare *compare)
@@ -234,6 +262,9 @@ dmg_status dmg_compare_plan(dmg_compare *compare)
     }
     if (status == DMG_OK) {
         status = plan_algorithms(compare);
+    }
+    if (status == DMG_OK) {
+        status = check_options(compare);
     }
     dmg_compare_describe_host(compare);
     return status;

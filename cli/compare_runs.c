@@ -1,6 +1,6 @@
 #include "cli/compare.h"
 
-#include "algorithms/algorithm.h"
+#include "cli/algorithm_options.h"
 #include "cli/report.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -25,13 +25,13 @@
 #define NANOSECONDS_SECOND 1e9
 
 /** What a user may say about the runs, besides what is compared. */
-static const dmg_option_id run_options[] = {DMG_OPTION_MNS,          DMG_OPTION_THREADS,         DMG_OPTION_CACHE,
-                                            DMG_OPTION_MEMORY,       DMG_OPTION_PARTITIONS,      DMG_OPTION_TASKS,
-                                            DMG_OPTION_ITERATIONS,   DMG_OPTION_TOLERANCE,       DMG_OPTION_DAMPING,
-                                            DMG_OPTION_DIRECTION,    DMG_OPTION_DENSITY,         DMG_OPTION_UPDATES,
-                                            DMG_OPTION_PRECISION,    DMG_OPTION_REFERENCE_EDGES, DMG_OPTION_PIN_THREADS,
-                                            DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_NUMA_NODE,       DMG_OPTION_PAGE_SIZE,
-                                            DMG_OPTION_PREFAULT,     DMG_OPTION_OUT_LISTS_ONLY,  DMG_OPTION_COUNT};
+static const dmg_option_id run_options[] = {
+    DMG_OPTION_SOURCE,         DMG_OPTION_MNS,        DMG_OPTION_THREADS,         DMG_OPTION_CACHE,
+    DMG_OPTION_MEMORY,         DMG_OPTION_PARTITIONS, DMG_OPTION_TASKS,           DMG_OPTION_ITERATIONS,
+    DMG_OPTION_TOLERANCE,      DMG_OPTION_DAMPING,    DMG_OPTION_DIRECTION,       DMG_OPTION_DENSITY,
+    DMG_OPTION_UPDATES,        DMG_OPTION_PRECISION,  DMG_OPTION_REFERENCE_EDGES, DMG_OPTION_PIN_THREADS,
+    DMG_OPTION_PEER_TIMEOUT,   DMG_OPTION_NUMA_NODE,  DMG_OPTION_PAGE_SIZE,       DMG_OPTION_PREFAULT,
+    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_COUNT};
 
 /** Where in the plan a run stands. */
 typedef struct run_place {
@@ -41,10 +41,20 @@ typedef struct run_place {
 
 /* ---- the call ---- */
 
+/** An option of other algorithms than this one is left out. */
+static void add_run_options(const dmg_compare *compare, const dmg_algorithm *algorithm, dmg_compare_call *call)
+{
+    for (const dmg_option_id *id = run_options; *id != DMG_OPTION_COUNT; id++) {
+        const dmg_option_id one[] = {*id, DMG_OPTION_COUNT};
+        if (dmg_algorithm_takes_option(algorithm, compare->settings, *id)) {
+            dmg_compare_call_add_given(call, compare->settings, one);
+        }
+    }
+}
+
 static void describe_call(const dmg_compare *compare, const run_place *place, dmg_compare_call *call)
 {
     const dmg_compare_configuration *configuration = &compare->configurations[place->configuration];
-    const dmg_settings *settings = compare->settings;
     dmg_compare_call_add(call, "dmgraph");
     dmg_compare_call_add(call, "run");
     dmg_compare_call_add(call, "%s", compare->algorithms[place->algorithm]);
@@ -60,11 +70,7 @@ static void describe_call(const dmg_compare *compare, const run_place *place, dm
         }
         dmg_compare_call_add(call, "--link-mode=%s", compare->link_mode);
     }
-    if (dmg_has(settings, DMG_OPTION_SOURCE) &&
-        dmg_algorithm_find(compare->algorithms[place->algorithm])->uses_source) {
-        dmg_compare_call_add(call, "--source=%s", dmg_value_text(settings, DMG_OPTION_SOURCE));
-    }
-    dmg_compare_call_add_given(call, settings, run_options);
+    add_run_options(compare, dmg_algorithm_find(compare->algorithms[place->algorithm]), call);
     dmg_compare_call_add(call, "--json");
     dmg_compare_call_add(call, "--no-progress");
 }

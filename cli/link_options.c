@@ -69,6 +69,12 @@ dmg_status dmg_link_options(const dmg_settings *settings, uint32_t spinners, boo
     if (status != DMG_OK) {
         return status;
     }
+    static const dmg_option_id of_links[] = {DMG_OPTION_LINK_MODE, DMG_OPTION_COUNT};
+    status =
+        *has_link ? DMG_OK : dmg_options_refuse(settings, of_links, "without an emulated link: name one by --link");
+    if (status != DMG_OK) {
+        return status;
+    }
     link->mode = (dmg_link_mode)dmg_number(settings, DMG_OPTION_LINK_MODE);
     link->spinners = spinners;
     return *has_link ? dmg_link_settings_check(link) : DMG_OK;

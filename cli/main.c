@@ -69,6 +69,9 @@ static void print_command_help(const dmg_command *command)
     }
     printf("\noptions:\n");
     dmg_options_print(stdout, command->options);
+    if (command->print_more) {
+        command->print_more(stdout);
+    }
 }
 
 static int print_help(void)

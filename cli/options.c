@@ -546,6 +546,16 @@ dmg_status dmg_options_set_default(dmg_settings *settings, dmg_option_id id, con
     return status;
 }
 
+dmg_status dmg_options_refuse(const dmg_settings *settings, const dmg_option_id *ids, const char *why)
+{
+    for (const dmg_option_id *id = ids; *id != DMG_OPTION_COUNT; id++) {
+        if (settings->values[*id].is_given) {
+            return dmg_error(DMG_ERR_ARGUMENT, "--%s has no effect %s", table[*id].name, why);
+        }
+    }
+    return DMG_OK;
+}
+
 void dmg_options_print(FILE *to, const dmg_option_id *allowed)
 {
     for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT; id++) {

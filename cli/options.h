@@ -177,6 +177,12 @@ dmg_status dmg_parse_sizes(const char *text, uint64_t *sizes, uint32_t capacity,
 /** An unsigned decimal integer and nothing else; DMG_ERR_ARGUMENT. */
 dmg_status dmg_parse_number(const char *text, uint64_t *number);
 
+/**
+ * Refuse options that have no effect as the command is asked: DMG_ERR_ARGUMENT for the first one of these (ending with
+ * DMG_OPTION_COUNT) that was given. `why` ends the sentence, as "with --fit".
+ */
+dmg_status dmg_options_refuse(const dmg_settings *settings, const dmg_option_id *ids, const char *why);
+
 /** Print the help lines of these options, aligned. */
 void dmg_options_print(FILE *to, const dmg_option_id *allowed);
 

@@ -68,7 +68,8 @@ static json_t *result_json(const dmg_run *run, const dmg_run_totals *totals)
 {
     const dmg_graph *graph = &run->source.graph;
     json_t *result = dmg_headline_json(run->headline);
-    bool has_source = run->algorithm->uses_source && run->parameters.source < graph->vertex_count;
+    bool has_source =
+        dmg_algorithm_takes(run->algorithm, DMG_TAKES_SOURCE) && run->parameters.source < graph->vertex_count;
     json_object_set_new(result, "source",
                         has_source ? dmg_json_id(dmg_graph_id(graph, run->parameters.source)) : json_null());
     json_object_set_new(result, "iterations", json_integer((json_int_t)run->iteration_count));

@@ -225,7 +225,7 @@ static void show_progress(dmg_run *run)
         bool is_twice = run->with_in && graph->is_directed;
         dmg_progress_bar_show(run->bar, "loading into the pool", arcs, graph->arc_count * (is_twice ? 2 : 1));
     } else if (phase == DMG_PHASE_RUN) {
-        uint64_t wanted = !run->algorithm || run->algorithm->uses_source ? 0 : run->parameters.iterations_max;
+        uint64_t wanted = run->parameters.iterations_max; /* 0 where they are not counted beforehand */
         dmg_progress_bar_show(run->bar, "iteration", iteration, wanted);
     }
 }

@@ -66,7 +66,7 @@ static void print_result(FILE *to, const dmg_run *run)
 {
     const dmg_graph *graph = &run->source.graph;
     fprintf(to, "result     %s", run->algorithm->name);
-    if (run->algorithm->uses_source && run->parameters.source < graph->vertex_count) {
+    if (dmg_algorithm_takes(run->algorithm, DMG_TAKES_SOURCE) && run->parameters.source < graph->vertex_count) {
         fprintf(to, " from %" PRIu64 "%s", dmg_graph_id(graph, run->parameters.source),
                 run->source_was_chosen ? " (--source was not given: the smallest id with an arc out)" : "");
     }

@@ -507,11 +507,11 @@ static bool passes_partials_by_value(const dmg_engine *engine)
            (engine->options.partials == DMG_PARTIALS_AUTO && engine->groups.members_max > ranks_max);
 }
 
-static dmg_status check_options(const dmg_engine *engine, bool can_pull)
+static dmg_status check_options(const dmg_engine *engine)
 {
-    if (engine->options.direction == DMG_DIRECTION_PULL && !can_pull) {
-        return dmg_error(DMG_ERR_ARGUMENT, "pulling needs lists against the arcs, and this graph was loaded without; "
-                                           "load it with both directions");
+    dmg_status status = dmg_engine_check_direction(engine);
+    if (status != DMG_OK) {
+        return status;
     }
     if (engine->options.partials == DMG_PARTIALS_ARRAY &&
         engine->groups.members_max > DMG_STREAMS_MAX - DMG_ACCUMULATE_SUMS) {
@@ -529,7 +529,7 @@ dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_progr
 {
     uint64_t started_ns = dmg_now_ns();
     bool can_pull = dmg_graph_store_index(engine->store, true) != NULL;
-    dmg_status status = check_options(engine, can_pull);
+    dmg_status status = check_options(engine);
     if (status != DMG_OK) {
         return dmg_engine_abort(engine, status);
     }

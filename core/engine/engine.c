@@ -261,6 +261,15 @@ dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status)
     return dmg_error(status, "%s", sentence);
 }
 
+dmg_status dmg_engine_check_direction(const dmg_engine *engine)
+{
+    if (engine->options.direction == DMG_DIRECTION_PULL && !dmg_graph_store_index(engine->store, true)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "pulling needs lists against the arcs, and this graph was loaded without; "
+                                           "load it with both directions");
+    }
+    return DMG_OK;
+}
+
 /* ---- phases and barriers ---- */
 
 dmg_worker_clock dmg_worker_begin(const dmg_worker *worker)

@@ -569,7 +569,11 @@ dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *
                             .last = engine->last_vertex};
     struct frontier_size size = {0};
     uint64_t walked = 0;
-    dmg_status status = begin(&run, &size);
+    dmg_status status = program->can_pull ? dmg_engine_check_direction(engine) : DMG_OK;
+    if (status != DMG_OK) {
+        return dmg_engine_abort(engine, status);
+    }
+    status = begin(&run, &size);
     while (status == DMG_OK && size.vertices > 0) {
         status = iterate(&run, &size, &walked);
     }

@@ -116,6 +116,9 @@ dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_cloc
 /** Fill in what all programs report alike. */
 void dmg_engine_finish(dmg_engine *engine, uint64_t started_ns, const dmg_range_array *values, dmg_run_result *result);
 
+/** DMG_ERR_ARGUMENT when pulling was asked for and the graph has no lists for that. */
+dmg_status dmg_engine_check_direction(const dmg_engine *engine);
+
 /** Tell the others that this rank fails; returns `status` with its sentence kept. */
 dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status);
 

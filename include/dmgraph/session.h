@@ -191,7 +191,7 @@ DMG_API dmg_status dmg_session_find(dmg_session *session, uint64_t id, uint64_t 
 
 /* ---- running ---- */
 
-/** What an algorithm is told. It ignores what it does not use. */
+/** What an algorithm is told. What is zero is left to it; the rest must be something that it takes. */
 typedef struct dmg_run_parameters {
     bool has_source;         /**< false: starts at the first vertex that has an arc */
     uint64_t source;         /**< id of the vertex where bfs and sssp start */
@@ -225,10 +225,10 @@ typedef struct dmg_answer {
  * @param parameters   NULL: all defaults
  * @param[out] answer  may be NULL
  * @return DMG_OK; DMG_ERR_NOT_FOUND when there is no such algorithm, or no vertex has the source's id; DMG_ERR_ARGUMENT
- * without a graph, for parameters that make no sense, for ranks that ask for different runs, or for cc on a directed
- * graph that was loaded with out_lists_only; DMG_ERR_FORMAT for sssp when a weight is negative; DMG_ERR_LIMIT when
- * cache_bytes do not suffice; DMG_ERR_MEMORY when a memory node has no room for the values; DMG_ERR_PEER; what made
- * another rank fail
+ * without a graph, for parameters that make no sense or that the algorithm does not take, for ranks that ask for
+ * different runs, or for cc on a directed graph that was loaded with out_lists_only; DMG_ERR_FORMAT for sssp when a
+ * weight is negative; DMG_ERR_LIMIT when cache_bytes do not suffice; DMG_ERR_MEMORY when a memory node has no room for
+ * the values; DMG_ERR_PEER; what made another rank fail
  */
 DMG_API dmg_status dmg_session_run(dmg_session *session, const char *algorithm, const dmg_run_parameters *parameters,
                                    dmg_answer *answer);

@@ -59,7 +59,7 @@ def converged(case, configuration):
 
 def main():
     algorithm = sys.argv[1]
-    all_rows = configurations()
+    all_rows = configurations(algorithm)
     deal = itertools.cycle(all_rows)
     # The graphs with some of everything meet every row; the others are dealt a few rows each, in turn.
     everything = ("random_directed", "skewed_directed", "grid_undirected")

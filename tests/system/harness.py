@@ -236,10 +236,10 @@ class Configuration(collections.namedtuple("Configuration", "transport mns cns t
         return text
 
 
-def pairwise(*dimensions):
+def pairwise(*dimensions, is_legal=lambda row: True):
     """
-    Few rows that cover each pair of values of any two dimensions: a greedy cover. The first row has the first value of each
-    dimension. Deterministic.
+    Few rows that cover each pair of values of any two dimensions that a legal row has: a greedy cover. The first row has the first
+    value of each dimension. Deterministic.
     """
     rng = random.Random(7)
     pairs = set()
@@ -249,7 +249,8 @@ def pairwise(*dimensions):
     def covered(row):
         return {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)}
 
-    candidates = list(itertools.product(*dimensions))
+    candidates = list(filter(is_legal, itertools.product(*dimensions)))
+    pairs &= set().union(*map(covered, candidates))
     rows = [candidates[0]]
     pairs -= covered(candidates[0])
     rng.shuffle(candidates)
@@ -260,9 +261,13 @@ def pairwise(*dimensions):
     return rows
 
 
-def configurations(directions=("auto", "push", "pull"), densities=("auto", "dense", "sparse")):
-    """Rows that cover all pairs of transport, nodes, threads, direction and density."""
-    return [Configuration(*row) for row in pairwise(TRANSPORTS, MNS, CNS, THREADS, directions, densities)]
+def configurations(algorithm):
+    """Rows that cover all pairs of transport, nodes, threads, direction and density that the algorithm takes."""
+    directions = ("auto", "push") if algorithm == "sssp" else ("auto", "push", "pull")
+    densities = ("auto", "dense") if algorithm == "pagerank" else ("auto", "dense", "sparse")
+    rows = pairwise(TRANSPORTS, MNS, CNS, THREADS, directions, densities,
+                    is_legal=lambda row: row[-2:] != ("pull", "sparse"))  # a sparse iteration pushes
+    return [Configuration(*row) for row in rows]
 
 
 def sizes():

@@ -222,6 +222,19 @@ static void loading_again_replaces_the_graph(void)
     EXPECT(DMG_OK, dmg_session_load(session, file.path, NULL));
     CU_ASSERT_EQUAL(dmg_session_vertex_count(session), 2);
     uint32_t value;
+    static const struct {
+        const char *algorithm;
+        const char *name;
+        dmg_run_parameters parameters;
+    } of_others[] = {{"cc", "source", {.has_source = true, .source = 10}},
+                     {"pagerank", "source", {.has_source = true, .source = 10}},
+                     {"bfs", "iterations_max", {.iterations_max = 1}},
+                     {"sssp", "tolerance", {.tolerance = 1e-3}},
+                     {"cc", "damping", {.damping = 0.5}}};
+    for (size_t i = 0; i < sizeof of_others / sizeof *of_others; i++) {
+        EXPECT_ERROR(DMG_ERR_ARGUMENT, of_others[i].name,
+                     dmg_session_run(session, of_others[i].algorithm, &of_others[i].parameters, NULL));
+    }
     EXPECT_ERROR(DMG_ERR_ARGUMENT, "run an algorithm first", dmg_session_values(session, 0, 1, sizeof value, &value));
     EXPECT(DMG_OK, dmg_session_run(session, "cc", NULL, NULL));
     EXPECT(DMG_OK, dmg_session_values(session, 1, 1, sizeof value, &value));

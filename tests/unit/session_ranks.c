@@ -90,7 +90,7 @@ static void share(uint32_t size, const char *path, rank_work work, struct rank *
 static dmg_status check_answer(struct rank *rank, dmg_session *session, const dmg_graph *graph,
                                const dmg_algorithm *algorithm)
 {
-    const dmg_run_parameters parameters = {.has_source = true, .source = 3};
+    const dmg_run_parameters parameters = {.has_source = dmg_algorithm_takes(algorithm, DMG_TAKES_SOURCE), .source = 3};
     dmg_status status = dmg_session_run(session, algorithm->name, &parameters, NULL);
     if (status != DMG_OK) {
         return status;
