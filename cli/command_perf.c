@@ -257,7 +257,8 @@ static dmg_status measure(void *context)
         dmg_perf_report report = {.format = perf->format,
                                   .transport = dmg_value_text(perf->settings, DMG_OPTION_TRANSPORT),
                                   .link = perf->has_link ? perf->link.name : "none",
-                                  .chosen = dmg_client_capabilities(client)->chosen};
+                                  .chosen = dmg_client_capabilities(client)->chosen,
+                                  .placement = &perf->pool.placement};
         dmg_perf_report_begin(&report);
         for (uint32_t i = 0; i < perf->kinds.count && status == DMG_OK; i++) {
             status = measure_kind(perf, &region, (int)perf->kinds.values[i], &report);
@@ -324,12 +325,12 @@ static int run(dmg_settings *settings)
     return code;
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_TRANSPORT, DMG_LINK_OPTIONS,     DMG_OPTION_OPERATIONS,
-                                        DMG_OPTION_SIZES,     DMG_OPTION_DEPTHS,    DMG_OPTION_THREAD_COUNTS,
-                                        DMG_OPTION_DURATION,  DMG_OPTION_FIT,       DMG_OPTION_CALIBRATE,
-                                        DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE, DMG_OPTION_PEER_TIMEOUT,
-                                        DMG_OPTION_CSV,       DMG_OPTION_JSON,      DMG_OPTION_LOG_LEVEL,
-                                        DMG_OPTION_HELP,      DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_TRANSPORT,    DMG_LINK_OPTIONS,     DMG_OPTION_OPERATIONS,
+                                        DMG_OPTION_SIZES,        DMG_OPTION_DEPTHS,    DMG_OPTION_THREAD_COUNTS,
+                                        DMG_OPTION_DURATION,     DMG_OPTION_FIT,       DMG_OPTION_CALIBRATE,
+                                        DMG_OPTION_NUMA_NODE,    DMG_OPTION_PAGE_SIZE, DMG_OPTION_ALLOW_FALLBACK,
+                                        DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_CSV,       DMG_OPTION_JSON,
+                                        DMG_OPTION_LOG_LEVEL,    DMG_OPTION_HELP,      DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_perf = {
     .name = "perf",

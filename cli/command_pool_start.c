@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/launcher.h"
 #include "cli/pool_client.h"
+#include "cli/segments.h"
 #include "cli/text.h"
 #include "cli/token.h"
 #include "core/base/error.h"
@@ -28,7 +29,9 @@ typedef struct pool_start {
     dmg_settings *settings;
     dmg_pool_client client;
     dmg_launcher *launcher;
+    dmg_progress_bar *bar;
     dmg_child *children[DMG_POOL_NODES_MAX];
+    dmg_placement placements[DMG_POOL_NODES_MAX];
     uint32_t detached_count;
     int folder;
     int log;
@@ -123,6 +126,9 @@ static dmg_status take_message(void *context, dmg_child *child, json_t *message)
         memcpy(node->address, address, strlen(address) + 1);
         status = dmg_process_identify(child->pid, &node->process);
     }
+    if (status == DMG_OK) {
+        status = dmg_placement_from_json(json_object_get(message, "segment"), &start->placements[child->index]);
+    }
     return status;
 }
 
@@ -154,13 +160,12 @@ static json_t *setup(const pool_start *start, uint32_t node)
     const char *bind = dmg_value_text(settings, DMG_OPTION_BIND);
     char token[DMG_TOKEN_TEXT_BYTES];
     dmg_token_write(file->token, token);
-    json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:i, s:b, s:b}", "type", "setup", "token", token, "peer_timeout_ns",
-        (json_int_t)file->peer_timeout_ns, "log_level", (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "node",
-        (json_int_t)node, "bytes", (json_int_t)file->nodes[node].segment_bytes, "numa_node",
-        dmg_has(settings, DMG_OPTION_NUMA_NODE) ? (int)dmg_number(settings, DMG_OPTION_NUMA_NODE) : -1, "page_size",
-        (int)dmg_number(settings, DMG_OPTION_PAGE_SIZE), "prefault", (int)dmg_flag(settings, DMG_OPTION_PREFAULT),
-        "detached", 1);
+    const dmg_segment_options segment = dmg_segment_of_settings(settings, file->nodes[node].segment_bytes);
+    json_t *object =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "type", "setup", "token", token, "peer_timeout_ns",
+                  (json_int_t)file->peer_timeout_ns, "log_level",
+                  (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "node", (json_int_t)node, "detached", 1);
+    dmg_segment_put(object, &segment);
     json_object_set_new(object, "transport", dmg_json_text(file->transport));
     if (bind) {
         json_object_set_new(object, "bind", dmg_json_text(bind));
@@ -170,16 +175,24 @@ static json_t *setup(const pool_start *start, uint32_t node)
 
 static dmg_status start_nodes(pool_start *start)
 {
-    dmg_status status = DMG_OK;
+    const dmg_pool_file *file = &start->client.file;
+    uint64_t bytes[DMG_POOL_NODES_MAX];
+    uint64_t all_bytes = 0;
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        bytes[node] = file->nodes[node].segment_bytes;
+        all_bytes += bytes[node];
+    }
+    dmg_status status = dmg_segments_check_room(start->settings, bytes, file->node_count);
     dmg_launcher_listen(start->launcher, start->client.peer_timeout_ns, take_message, start);
-    for (uint32_t node = 0; node < start->client.file.node_count && status == DMG_OK; node++) {
+    for (uint32_t node = 0; node < file->node_count && status == DMG_OK; node++) {
         status = dmg_launcher_start_session(start->launcher, DMG_CHILD_MEMORY_NODE, node, "memory-node", start->log,
                                             &start->children[node]);
         if (status == DMG_OK) {
             status = dmg_launcher_send(start->launcher, start->children[node], setup(start, node));
         }
     }
-    return status == DMG_OK ? dmg_launcher_wait(start->launcher, all_have_addresses, start) : status;
+    return status == DMG_OK ? dmg_segments_wait(start->launcher, all_bytes, start->bar, all_have_addresses, start)
+                            : status;
 }
 
 static dmg_status detach_nodes(pool_start *start)
@@ -234,8 +247,9 @@ static _Noreturn void give_up(pool_start *start, dmg_status status)
     _exit(number ? DMG_EXIT_SIGNAL + number : code);
 }
 
-static void report(const dmg_pool_file *file)
+static void report(const pool_start *start)
 {
+    const dmg_pool_file *file = &start->client.file;
     char path[PATH_MAX];
     dmg_pool_path(file->name, "pool", path, sizeof path);
     printf("pool %s: %" PRIu32 " memory node%s over %s\n", file->name, file->node_count,
@@ -243,6 +257,11 @@ static void report(const dmg_pool_file *file)
     for (uint32_t node = 0; node < file->node_count; node++) {
         printf("  MN %" PRIu32 ": pid %d, %s, %s\n", node, file->nodes[node].process.pid,
                dmg_text_bytes(file->nodes[node].segment_bytes).text, file->nodes[node].address);
+        if (dmg_segments_are_special(start->settings)) {
+            printf("        ");
+            dmg_placement_print(stdout, &start->placements[node]);
+            putchar('\n');
+        }
     }
     printf("  %s\n", path);
 }
@@ -255,6 +274,7 @@ static int run(dmg_settings *settings)
     }
     start->settings = settings;
     start->folder = start->log = -1;
+    start->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_QUIET));
     dmg_status status = complete_settings(start);
     if (status == DMG_OK) {
         status = open_folder(start);
@@ -268,18 +288,19 @@ static int run(dmg_settings *settings)
     dmg_launcher_let_go(start->launcher);
     dmg_launcher_destroy(start->launcher);
     if (!dmg_flag(settings, DMG_OPTION_QUIET)) {
-        report(&start->client.file);
+        report(start);
     }
+    dmg_progress_bar_destroy(start->bar);
     close(start->log);
     close(start->folder);
     free(start);
     return DMG_EXIT_OK;
 }
 
-static const dmg_option_id options[] = {
-    DMG_OPTION_NAME,      DMG_OPTION_TRANSPORT, DMG_OPTION_MNS,      DMG_OPTION_MEMORY,       DMG_OPTION_BIND,
-    DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE, DMG_OPTION_PREFAULT, DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_QUIET,
-    DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,      DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_NAME,           DMG_OPTION_TRANSPORT,    DMG_OPTION_MNS,
+                                        DMG_OPTION_MEMORY,         DMG_OPTION_BIND,         DMG_SEGMENT_OPTIONS,
+                                        DMG_OPTION_ALLOW_FALLBACK, DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_QUIET,
+                                        DMG_OPTION_LOG_LEVEL,      DMG_OPTION_HELP,         DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_pool_start = {
     .name = "pool start",

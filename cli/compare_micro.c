@@ -16,8 +16,8 @@
 #define TURNS 2
 
 /** What a user may say about all calls of perf, and about its measurements. */
-static const dmg_option_id perf_options[] = {DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE, DMG_OPTION_PEER_TIMEOUT,
-                                             DMG_OPTION_COUNT};
+static const dmg_option_id perf_options[] = {DMG_OPTION_NUMA_NODE, DMG_OPTION_PAGE_SIZE, DMG_OPTION_ALLOW_FALLBACK,
+                                             DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_COUNT};
 static const dmg_option_id sweep_options[] = {DMG_OPTION_DURATION, DMG_OPTION_COUNT};
 
 /** 1, 2, 4 ... threads, as many as this machine has cores, at most 8. */

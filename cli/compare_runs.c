@@ -25,13 +25,29 @@
 #define NANOSECONDS_SECOND 1e9
 
 /** What a user may say about the runs, besides what is compared. */
-static const dmg_option_id run_options[] = {
-    DMG_OPTION_SOURCE,         DMG_OPTION_MNS,        DMG_OPTION_THREADS,         DMG_OPTION_CACHE,
-    DMG_OPTION_MEMORY,         DMG_OPTION_PARTITIONS, DMG_OPTION_TASKS,           DMG_OPTION_ITERATIONS,
-    DMG_OPTION_TOLERANCE,      DMG_OPTION_DAMPING,    DMG_OPTION_DIRECTION,       DMG_OPTION_DENSITY,
-    DMG_OPTION_UPDATES,        DMG_OPTION_PRECISION,  DMG_OPTION_REFERENCE_EDGES, DMG_OPTION_PIN_THREADS,
-    DMG_OPTION_PEER_TIMEOUT,   DMG_OPTION_NUMA_NODE,  DMG_OPTION_PAGE_SIZE,       DMG_OPTION_PREFAULT,
-    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_COUNT};
+static const dmg_option_id run_options[] = {DMG_OPTION_SOURCE,
+                                            DMG_OPTION_MNS,
+                                            DMG_OPTION_THREADS,
+                                            DMG_OPTION_CACHE,
+                                            DMG_OPTION_MEMORY,
+                                            DMG_OPTION_PARTITIONS,
+                                            DMG_OPTION_TASKS,
+                                            DMG_OPTION_ITERATIONS,
+                                            DMG_OPTION_TOLERANCE,
+                                            DMG_OPTION_DAMPING,
+                                            DMG_OPTION_DIRECTION,
+                                            DMG_OPTION_DENSITY,
+                                            DMG_OPTION_UPDATES,
+                                            DMG_OPTION_PRECISION,
+                                            DMG_OPTION_REFERENCE_EDGES,
+                                            DMG_OPTION_PIN_THREADS,
+                                            DMG_OPTION_ALLOW_FALLBACK,
+                                            DMG_OPTION_PEER_TIMEOUT,
+                                            DMG_OPTION_NUMA_NODE,
+                                            DMG_OPTION_PAGE_SIZE,
+                                            DMG_OPTION_PREFAULT,
+                                            DMG_OPTION_OUT_LISTS_ONLY,
+                                            DMG_OPTION_COUNT};
 
 /** Where in the plan a run stands. */
 typedef struct run_place {

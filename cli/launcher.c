@@ -78,11 +78,14 @@ static void take_beat(dmg_child *child, json_t *message)
     int phase = 0;
     int iteration = 0;
     json_int_t arcs = 0;
-    if (json_unpack(message, "{s:i, s:I, s:i}", "phase", &phase, "arcs", &arcs, "iteration", &iteration) == 0 &&
-        phase >= 0 && phase < DMG_PHASES && iteration >= 0 && arcs >= 0) {
+    json_int_t made_bytes = 0;
+    if (json_unpack(message, "{s:i, s:I, s:i, s:I}", "phase", &phase, "arcs", &arcs, "iteration", &iteration,
+                    "made_bytes", &made_bytes) == 0 &&
+        phase >= 0 && phase < DMG_PHASES && iteration >= 0 && arcs >= 0 && made_bytes >= 0) {
         child->phase = (dmg_phase)phase;
         child->iteration = (uint32_t)iteration;
         child->arcs = (uint64_t)arcs;
+        child->made_bytes = (uint64_t)made_bytes;
     }
 }
 

@@ -34,7 +34,8 @@ typedef struct dmg_child {
     dmg_phase phase;     /**< from its beats */
     uint32_t iteration;
     uint64_t arcs;
-    dmg_status error; /**< what it reported */
+    uint64_t made_bytes; /**< of a memory node's segment, while it populates it */
+    dmg_status error;    /**< what it reported */
     char sentence[1024];
     uint64_t error_order;
 } dmg_child;

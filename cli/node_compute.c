@@ -219,6 +219,7 @@ static dmg_status send_report(dmg_node_control *control, const node_plan *plan, 
         report.purpose_peak_bytes[purpose] = dmg_budget_purpose_peak_bytes(budget, (dmg_budget_purpose)purpose);
     }
     report.worker_count = plan->engine.threads;
+    report.pinned_workers = dmg_engine_pinned_workers(engine);
     for (uint32_t worker = 0; worker < report.worker_count; worker++) {
         report.workers[worker] = dmg_engine_worker(engine, worker);
     }
@@ -238,7 +239,7 @@ static dmg_status work(dmg_node_control *control, const node_plan *plan, const d
                        dmg_engine *engine, const dmg_graph *graph, dmg_pool_watch *watch)
 {
     dmg_status status = DMG_OK;
-    dmg_node_control_settle();
+    dmg_node_control_settle(control);
     dmg_node_control_enter(control, DMG_PHASE_LOAD);
     uint64_t started_ns = dmg_now_ns();
     if (plan->task != TASK_RUN) {
@@ -367,7 +368,7 @@ static int run(dmg_settings *settings)
     status =
         plan ? read_setup(dmg_node_control_setup(control), plan) : dmg_error(DMG_ERR_MEMORY, "no memory for the plan");
     if (status == DMG_OK) {
-        status = dmg_node_control_start(control, plan->peer_timeout_ns, "leave", NULL, NULL);
+        status = dmg_node_control_start(control, plan->peer_timeout_ns, "leave");
     }
     if (status == DMG_OK) {
         char name[32];

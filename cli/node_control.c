@@ -36,38 +36,53 @@ struct dmg_node_control {
     _Atomic uint32_t phase;
     _Atomic uint32_t iteration;
     _Atomic uint64_t arcs;
+    _Atomic uint64_t made_bytes;
+    _Atomic bool is_settled;
 };
 
-static void send_beat(dmg_node_control *control)
+/** The launcher is gone, and so is all reason to go on; but what is half made would stay behind. Its death has left a
+ * signal that ends the process as soon as it settles. */
+static void end_with_launcher(const dmg_node_control *control)
 {
-    json_t *message = json_pack("{s:s, s:i, s:I, s:i}", "type", "beat", "phase", (int)control->phase, "arcs",
-                                (json_int_t)control->arcs, "iteration", (int)control->iteration);
-    if (dmg_control_send(control->socket, message, true) == DMG_ERR_PEER) {
+    if (control->is_settled) {
         _exit(EXIT_FAILURE);
     }
 }
 
-static void listen_once(dmg_node_control *control)
+static void send_beat(dmg_node_control *control)
+{
+    json_t *message = json_pack("{s:s, s:i, s:I, s:i, s:I}", "type", "beat", "phase", (int)control->phase, "arcs",
+                                (json_int_t)control->arcs, "iteration", (int)control->iteration, "made_bytes",
+                                (json_int_t)control->made_bytes);
+    if (dmg_control_send(control->socket, message, true) == DMG_ERR_PEER) {
+        end_with_launcher(control);
+    }
+}
+
+/** False when there is nobody to listen to any more. */
+static bool listen_once(dmg_node_control *control)
 {
     json_t *message;
     dmg_status status = dmg_control_receive(control->socket, false, &message);
     if (status == DMG_ERR_PEER || status == DMG_ERR_IO) {
-        _exit(EXIT_FAILURE);
+        end_with_launcher(control);
+        return false;
     }
     if (!message) {
-        return;
+        return true;
     }
     if (strcmp(dmg_control_type(message), control->ending_type) == 0) {
         pthread_mutex_lock(&control->mutex);
         bool is_first = !control->is_ended;
         control->is_ended = true;
         pthread_cond_broadcast(&control->ended);
-        pthread_mutex_unlock(&control->mutex);
         if (is_first && control->ending) {
             control->ending(control->ending_context);
         }
+        pthread_mutex_unlock(&control->mutex);
     }
     json_decref(message);
+    return true;
 }
 
 static void *beat_and_listen(void *context)
@@ -79,7 +94,7 @@ static void *beat_and_listen(void *context)
         if (ready == 0) {
             send_beat(control);
         } else if (ready > 0 && files[0].revents) {
-            listen_once(control);
+            files[0].fd = listen_once(control) ? files[0].fd : -1;
         } else if (ready < 0) {
             files[0].revents = files[1].revents = 0;
         }
@@ -142,14 +157,11 @@ json_t *dmg_node_control_setup(dmg_node_control *control)
     return control->setup;
 }
 
-dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type,
-                                  dmg_node_control_ending ending, void *context)
+dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type)
 {
     uint64_t fifth_ms = peer_timeout_ns / 5000000;
     control->beat_ms = fifth_ms < 1 ? 1 : fifth_ms < BEAT_MS_MAX ? (int)fifth_ms : BEAT_MS_MAX;
     control->ending_type = ending_type;
-    control->ending = ending;
-    control->ending_context = context;
     int error = pthread_create(&control->thread, NULL, beat_and_listen, control);
     if (error) {
         return dmg_error_errno(DMG_ERR_MEMORY, error, "starting the control thread");
@@ -158,8 +170,20 @@ dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeo
     return DMG_OK;
 }
 
-void dmg_node_control_settle(void)
+void dmg_node_control_on_ending(dmg_node_control *control, dmg_node_control_ending ending, void *context)
 {
+    pthread_mutex_lock(&control->mutex);
+    control->ending = ending;
+    control->ending_context = context;
+    if (control->is_ended) {
+        ending(context);
+    }
+    pthread_mutex_unlock(&control->mutex);
+}
+
+void dmg_node_control_settle(dmg_node_control *control)
+{
+    control->is_settled = true;
     /* SIGKILL reaches a stopped process, too. If the launcher is dead already, its SIGTERM is pending. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t mask;
@@ -226,6 +250,11 @@ _Atomic uint64_t *dmg_node_control_arcs(dmg_node_control *control)
 _Atomic uint32_t *dmg_node_control_iteration(dmg_node_control *control)
 {
     return &control->iteration;
+}
+
+_Atomic uint64_t *dmg_node_control_made_bytes(dmg_node_control *control)
+{
+    return &control->made_bytes;
 }
 
 static void print_line(dmg_log_level level, const char *line, void *context)

@@ -36,15 +36,16 @@ void dmg_node_control_close(dmg_node_control *control);
 /** The setup message; owned by the control. */
 json_t *dmg_node_control_setup(dmg_node_control *control);
 
-/** Start beating and listening; `ending` (may be NULL) is called when the message `ending_type` comes. */
-dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type,
-                                  dmg_node_control_ending ending, void *context);
+/** Start beating and listening, before anything that takes long; the message `ending_type` ends the node. */
+dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeout_ns, const char *ending_type);
+/** From now on `ending` is called when that message comes; at once when it has come. */
+void dmg_node_control_on_ending(dmg_node_control *control, dmg_node_control_ending ending, void *context);
 /**
  * Until this is called, SIGTERM (also the one that the launcher's death sends) waits: connecting to others and making a
  * segment pass through states whose remains in /dev/shm only this process can remove. From now on SIGTERM has its
- * effect, and the launcher's death kills.
+ * effect, and the launcher's death kills. The listening thread does not end the process before, either.
  */
-void dmg_node_control_settle(void);
+void dmg_node_control_settle(dmg_node_control *control);
 /** Stop beating and listening: `ending` is not called any more. */
 void dmg_node_control_stop_listening(dmg_node_control *control);
 /** Wait until the message that ends the node has come. */
@@ -66,6 +67,8 @@ void dmg_node_control_enter(dmg_node_control *control, dmg_phase phase);
 /** Counters that the beats carry: arcs loaded, and the number of the iteration that runs. */
 _Atomic uint64_t *dmg_node_control_arcs(dmg_node_control *control);
 _Atomic uint32_t *dmg_node_control_iteration(dmg_node_control *control);
+/** Bytes of a segment that are there, while it is made. */
+_Atomic uint64_t *dmg_node_control_made_bytes(dmg_node_control *control);
 
 /** Send log lines to stderr, from the level on that the setup names, each with this process's name in front (the text
  * must stay). */

@@ -8,6 +8,7 @@
 #include "cli/control.h"
 #include "cli/exit_code.h"
 #include "cli/node_control.h"
+#include "cli/segments.h"
 #include "cli/token.h"
 #include "core/base/error.h"
 #include "core/pool/memory_node.h"
@@ -36,38 +37,32 @@ static void stop_on_message(void *context)
 static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options, bool *is_detached)
 {
     json_int_t node = 0;
-    json_int_t bytes = 0;
     json_int_t peer_timeout_ns = 0;
-    int numa_node = -1;
-    int page_size = 0;
-    int prefault = 0;
     const char *token = NULL;
-    dmg_status status =
-        dmg_control_unpack(setup, "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:b}", "transport", &options->transport, "token",
-                           &token, "node", &node, "bytes", &bytes, "peer_timeout_ns", &peer_timeout_ns, "numa_node",
-                           &numa_node, "page_size", &page_size, "prefault", &prefault);
+    dmg_status status = dmg_control_unpack(setup, "{s:s, s:s, s:I, s:I}", "transport", &options->transport, "token",
+                                           &token, "node", &node, "peer_timeout_ns", &peer_timeout_ns);
     if (status == DMG_OK) {
         status = dmg_token_read(token, options->token);
     }
-    if (status == DMG_OK && (node < 0 || node >= DMG_MEMORY_NODES_MAX || bytes <= 0 || peer_timeout_ns <= 0 ||
-                             page_size < DMG_PAGE_DEFAULT || page_size > DMG_PAGE_1G)) {
+    if (status == DMG_OK && (node < 0 || node >= DMG_MEMORY_NODES_MAX || peer_timeout_ns <= 0)) {
         status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");
+    }
+    if (status == DMG_OK) {
+        status = dmg_segment_take(setup, &options->segment);
     }
     *is_detached = json_is_true(json_object_get(setup, "detached"));
     options->bind = json_string_value(json_object_get(setup, "bind"));
     options->node = (uint16_t)node;
     options->peer_timeout_ns = (uint64_t)peer_timeout_ns;
-    options->segment = (dmg_segment_options){.bytes = (uint64_t)bytes,
-                                             .numa_node = numa_node,
-                                             .page_size = (dmg_page_size)page_size,
-                                             .prefault = prefault != 0};
     return status;
 }
 
 static dmg_status send_address(dmg_node_control *control, const dmg_memory_node *node)
 {
+    dmg_placement placement = dmg_memory_node_placement(node);
     return dmg_node_control_send(control,
-                                 json_pack("{s:s, s:s}", "type", "address", "address", dmg_memory_node_address(node)));
+                                 json_pack("{s:s, s:s, s:o}", "type", "address", "address",
+                                           dmg_memory_node_address(node), "segment", dmg_placement_json(&placement)));
 }
 
 static dmg_status send_usage(dmg_node_control *control, const dmg_memory_node *node)
@@ -86,27 +81,22 @@ static void serve_until_signal(dmg_memory_node *node)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static dmg_status serve_run(dmg_node_control *control, const dmg_memory_node_options *options, dmg_memory_node *node)
+static dmg_status serve_run(dmg_node_control *control, dmg_memory_node *node)
 {
     serve_until_signal(node);
-    dmg_status status = dmg_node_control_start(control, options->peer_timeout_ns, "stop", stop_on_message, node);
-    dmg_node_control_settle();
-    if (status == DMG_OK) {
-        status = send_address(control, node);
-    }
+    dmg_node_control_on_ending(control, stop_on_message, node);
+    dmg_node_control_settle(control);
+    dmg_status status = send_address(control, node);
     if (status == DMG_OK) {
         status = dmg_memory_node_serve(node);
     }
     return status == DMG_OK ? send_usage(control, node) : status;
 }
 
-static dmg_status serve_pool(dmg_node_control *control, const dmg_memory_node_options *options, dmg_memory_node *node)
+static dmg_status serve_pool(dmg_node_control *control, dmg_memory_node *node)
 {
-    dmg_status status = dmg_node_control_start(control, options->peer_timeout_ns, "detach", NULL, NULL);
-    dmg_node_control_settle();
-    if (status == DMG_OK) {
-        status = send_address(control, node);
-    }
+    dmg_node_control_settle(control);
+    dmg_status status = send_address(control, node);
     if (status == DMG_OK) {
         status = dmg_node_control_detach(control);
     }
@@ -133,10 +123,15 @@ static int run(dmg_settings *settings)
     snprintf(name, sizeof name, "memory node %u", (unsigned int)options.node);
     dmg_node_control_log(control, name);
     if (status == DMG_OK) {
+        /* Making a large segment takes longer than any peer timeout: signs of life begin before. */
+        status = dmg_node_control_start(control, options.peer_timeout_ns, is_detached ? "detach" : "stop");
+        options.segment.populated_bytes = dmg_node_control_made_bytes(control);
+    }
+    if (status == DMG_OK) {
         status = dmg_memory_node_create(&options, &node);
     }
     if (status == DMG_OK) {
-        status = (is_detached ? serve_pool : serve_run)(control, &options, node);
+        status = (is_detached ? serve_pool : serve_run)(control, node);
     }
     if (status != DMG_OK && is_detached) {
         dmg_exit_with_error(status); /* into the pool's log */

@@ -46,6 +46,9 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                               "pages of the segments"},
     [DMG_OPTION_PREFAULT] = {"prefault", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
                              "touch all pages of the segments at the start"},
+    [DMG_OPTION_ALLOW_FALLBACK] = {"allow-fallback", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
+                                   "without the NUMA node, the pages or the cores asked for: warn, and take what there "
+                                   "is"},
     [DMG_OPTION_LINK] = {"link", DMG_TYPE_TEXT, "PROFILE", NULL, NULL, 0, 0, 0, 0,
                          "emulate a link: a name that 'dmgraph info links' shows, or a file (docs/links.md)"},
     [DMG_OPTION_LINK_LATENCY] = {"link-latency", DMG_TYPE_TIME, "TIME", NULL, NULL, 1, 1000000000, 0, 0,

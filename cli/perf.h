@@ -31,6 +31,7 @@ typedef struct dmg_perf_pool {
     dmg_child *child;
     uint8_t token[DMG_TOKEN_BYTES];
     char address[DMG_ADDRESS_STRING_BYTES];
+    dmg_placement placement; /**< what its segment got */
 } dmg_perf_pool;
 
 /** Bytes of the memory that is measured: more than the caches near a core hold. */
@@ -129,6 +130,7 @@ typedef struct dmg_perf_report {
     const char *transport;
     const char *link;   /**< the emulated link's name, or "none" */
     const char *chosen; /**< what carries data, and what is emulated */
+    const dmg_placement *placement;
     json_t *rows;       /**< of JSON */
     uint32_t verdicts[DMG_PERF_VERDICTS];
 } dmg_perf_report;

@@ -1,6 +1,7 @@
 #include "cli/control.h"
 #include "cli/link_options.h"
 #include "cli/perf.h"
+#include "cli/segments.h"
 #include "cli/text.h"
 #include "cli/token.h"
 #include "core/base/error.h"
@@ -26,6 +27,7 @@ static dmg_status take_message(void *context, dmg_child *child, json_t *message)
     }
     if (status == DMG_OK) {
         memcpy(pool->address, address, strlen(address) + 1);
+        status = dmg_placement_from_json(json_object_get(message, "segment"), &pool->placement);
     }
     return status;
 }
@@ -41,18 +43,23 @@ static json_t *setup_of(const dmg_perf_pool *pool)
     const dmg_settings *settings = pool->settings;
     char token[DMG_TOKEN_TEXT_BYTES];
     dmg_token_write(pool->token, token);
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:I, s:I, s:i, s:i, s:b}", "type", "setup", "token", token,
-                     "peer_timeout_ns", (json_int_t)dmg_number(settings, DMG_OPTION_PEER_TIMEOUT), "log_level",
-                     (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "transport",
-                     dmg_json_text(dmg_value_text(settings, DMG_OPTION_TRANSPORT)), "node", (json_int_t)0, "bytes",
-                     (json_int_t)SEGMENT_BYTES, "numa_node",
-                     dmg_has(settings, DMG_OPTION_NUMA_NODE) ? (int)dmg_number(settings, DMG_OPTION_NUMA_NODE) : -1,
-                     "page_size", (int)dmg_number(settings, DMG_OPTION_PAGE_SIZE), "prefault", true);
+    json_t *setup = json_pack("{s:s, s:s, s:I, s:I, s:o, s:I}", "type", "setup", "token", token, "peer_timeout_ns",
+                              (json_int_t)dmg_number(settings, DMG_OPTION_PEER_TIMEOUT), "log_level",
+                              (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "transport",
+                              dmg_json_text(dmg_value_text(settings, DMG_OPTION_TRANSPORT)), "node", (json_int_t)0);
+    dmg_segment_options segment = dmg_segment_of_settings(settings, SEGMENT_BYTES);
+    segment.prefault = true;
+    dmg_segment_put(setup, &segment);
+    return setup;
 }
 
 dmg_status dmg_perf_pool_start(dmg_perf_pool *pool)
 {
+    const uint64_t bytes = SEGMENT_BYTES;
     dmg_status status = dmg_launcher_create(&pool->launcher);
+    if (status == DMG_OK) {
+        status = dmg_segments_check_room(pool->settings, &bytes, 1);
+    }
     if (status == DMG_OK) {
         dmg_launcher_listen(pool->launcher, dmg_number(pool->settings, DMG_OPTION_PEER_TIMEOUT), take_message, pool);
         status = dmg_token_make(pool->token);
@@ -63,7 +70,7 @@ dmg_status dmg_perf_pool_start(dmg_perf_pool *pool)
     if (status == DMG_OK) {
         status = dmg_launcher_send(pool->launcher, pool->child, setup_of(pool));
     }
-    return status == DMG_OK ? dmg_launcher_wait(pool->launcher, has_address, pool) : status;
+    return status == DMG_OK ? dmg_segments_wait(pool->launcher, bytes, NULL, has_address, pool) : status;
 }
 
 dmg_status dmg_perf_pool_connect(const dmg_perf_pool *pool, const dmg_link_settings *link, dmg_client **client)

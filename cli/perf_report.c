@@ -1,4 +1,5 @@
 #include "cli/perf.h"
+#include "cli/segments.h"
 #include "cli/standard_output.h"
 #include "cli/text.h"
 
@@ -11,7 +12,10 @@ void dmg_perf_report_begin(dmg_perf_report *report)
 {
     switch (report->format) {
     case DMG_PERF_TABLE:
-        printf("transport  %s\nlink       %s\n           %s\n\n", report->transport, report->link, report->chosen);
+        printf("transport  %s\nlink       %s\n           %s\nmemory     ", report->transport, report->link,
+               report->chosen);
+        dmg_placement_print(stdout, report->placement);
+        printf("\n\n");
         printf("%-9s %9s %6s %7s %10s %10s %10s %10s %10s %10s\n", "operation", "bytes", "depth", "threads", "min us",
                "p50 us", "p99 us", "p99.9 us", "Mops", "GB/s");
         break;
@@ -151,10 +155,10 @@ void dmg_perf_report_end(dmg_perf_report *report)
         return;
     }
     json_t *link = strcmp(report->link, "none") == 0 ? json_null() : dmg_json_text(report->link);
-    json_t *object =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "dmgraph", DMGRAPH_VERSION, "transport",
-                  dmg_json_text(report->transport), "emulated_link", link, "chosen", dmg_json_text(report->chosen),
-                  "measurements", report->rows, "check", verdicts_json(report));
+    json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "dmgraph", DMGRAPH_VERSION, "transport",
+                               dmg_json_text(report->transport), "emulated_link", link, "chosen",
+                               dmg_json_text(report->chosen), "segment", dmg_placement_json(report->placement),
+                               "measurements", report->rows, "check", verdicts_json(report));
     report->rows = NULL;
     dmg_json_print(object);
 }

@@ -322,6 +322,7 @@ json_t *dmg_node_report_json(const dmg_node_report *report)
                   "purpose_peak_bytes", purposes, "chosen", json_string(report->chosen));
     json_object_set_new(object, "pool", dmg_pool_report_json(&report->pool));
     json_object_set_new(object, "workers", dmg_workers_json(report));
+    json_object_set_new(object, "pinned_workers", json_integer(report->pinned_workers));
     return object;
 }
 
@@ -329,10 +330,12 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
 {
     memset(report, 0, sizeof *report);
     uint64_t iteration_count = 0;
+    uint64_t pinned_workers = 0;
     const struct {
         const char *name;
         uint64_t *value;
     } counts[] = {{"job", &report->job},
+                  {"pinned_workers", &pinned_workers},
                   {"load_ns", &report->load_ns},
                   {"run_ns", &report->run_ns},
                   {"barrier_ns", &report->barrier_ns},
@@ -346,6 +349,7 @@ dmg_status dmg_node_report_from_json(json_t *object, dmg_node_report *report)
         status = take_count(object, counts[index].name, counts[index].value);
     }
     report->iteration_count = (uint32_t)iteration_count;
+    report->pinned_workers = (uint32_t)pinned_workers;
     const char *chosen = json_string_value(json_object_get(object, "chosen"));
     snprintf(report->chosen, sizeof report->chosen, "%s", chosen ? chosen : "");
     const json_t *purposes = json_object_get(object, "purpose_peak_bytes");

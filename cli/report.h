@@ -35,6 +35,7 @@ typedef struct dmg_node_report {
     uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
     dmg_pool_report pool; /**< of rank 0; zeros of the others */
     uint32_t worker_count;
+    uint32_t pinned_workers; /**< bound to a core each */
     dmg_worker_figures workers[DMG_ENGINE_THREADS_MAX];
 } dmg_node_report;
 

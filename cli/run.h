@@ -22,6 +22,7 @@
 #include "cli/pool_client.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/segments.h"
 #include "cli/work_balance.h"
 #include "core/store/graph_catalog.h"
 
@@ -34,6 +35,7 @@ typedef struct dmg_run_memory_node {
     int pid;
     char address[DMG_ADDRESS_STRING_BYTES]; /**< "" until it said so */
     uint64_t segment_bytes;
+    dmg_placement placement; /**< what the segment got; zeros in a long-lived pool */
     uint64_t peak_bytes;
 } dmg_run_memory_node;
 

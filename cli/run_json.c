@@ -23,12 +23,13 @@ static json_t *nodes_json(const dmg_run *run)
     json_t *memory_nodes = json_array();
     for (uint32_t node = 0; node < run->mn_count; node++) {
         const dmg_node_activities *activities = &run->cns[0].report.pool.memory_nodes[node];
-        json_array_append_new(memory_nodes,
-                              json_pack("{s:I, s:i, s:I, s:I, s:o, s:o}", "node", (json_int_t)node, "pid",
-                                        run->mns[node].pid, "segment_bytes", (json_int_t)run->mns[node].segment_bytes,
-                                        "peak_bytes", (json_int_t)run->mns[node].peak_bytes, "load",
-                                        dmg_node_activity_json(&activities->load), "run",
-                                        dmg_node_activity_json(&activities->run)));
+        json_array_append_new(
+            memory_nodes,
+            json_pack("{s:I, s:i, s:I, s:o, s:I, s:o, s:o}", "node", (json_int_t)node, "pid", run->mns[node].pid,
+                      "segment_bytes", (json_int_t)run->mns[node].segment_bytes, "segment",
+                      run->pool ? json_null() : dmg_placement_json(&run->mns[node].placement), "peak_bytes",
+                      (json_int_t)run->mns[node].peak_bytes, "load", dmg_node_activity_json(&activities->load), "run",
+                      dmg_node_activity_json(&activities->run)));
     }
     json_t *compute_nodes = json_array();
     for (uint32_t rank = 0; rank < run->cn_count; rank++) {
@@ -43,18 +44,19 @@ static json_t *nodes_json(const dmg_run *run)
                       report->budget_limit_bytes ? json_integer((json_int_t)report->budget_limit_bytes) : json_null(),
                       "peak_bytes", (json_int_t)report->budget_peak_bytes, "peak_bytes_by_purpose", purposes);
         const dmg_groups groups = dmg_run_groups(run, rank);
-        json_array_append_new(
-            compute_nodes,
-            json_pack("{s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o, s:o}", "rank",
-                      (json_int_t)rank, "group", (json_int_t)groups.group, "member", (json_int_t)groups.member, "pid",
-                      run->cns[rank].child->pid, "cache", cache, "load_seconds",
-                      (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
-                      (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
-                      (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers", (json_int_t)report->barriers,
-                      "operation_wait_seconds", (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
-                      dmg_counters_json(&report->load_counters, true), "run_operations",
-                      dmg_counters_json(&report->run_counters, true), "traffic",
-                      dmg_traffic_json(report->traffic, report->traffic_nodes), "workers", dmg_workers_json(report)));
+        json_array_append_new(compute_nodes,
+                              json_pack("{s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:f, s:I, s:f, s:o, s:o, s:o, s:I, s:o}",
+                                        "rank", (json_int_t)rank, "group", (json_int_t)groups.group, "member",
+                                        (json_int_t)groups.member, "pid", run->cns[rank].child->pid, "cache", cache,
+                                        "load_seconds", (double)report->load_ns / NANOSECONDS_SECOND, "run_seconds",
+                                        (double)report->run_ns / NANOSECONDS_SECOND, "barrier_seconds",
+                                        (double)report->barrier_ns / NANOSECONDS_SECOND, "barriers",
+                                        (json_int_t)report->barriers, "operation_wait_seconds",
+                                        (double)report->wait_ns / NANOSECONDS_SECOND, "load_operations",
+                                        dmg_counters_json(&report->load_counters, true), "run_operations",
+                                        dmg_counters_json(&report->run_counters, true), "traffic",
+                                        dmg_traffic_json(report->traffic, report->traffic_nodes), "pinned_workers",
+                                        (json_int_t)report->pinned_workers, "workers", dmg_workers_json(report)));
     }
     json_t *transport = json_pack(
         "{s:o, s:o, s:o, s:s}", "name", dmg_json_text(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT)), "chosen",

@@ -98,6 +98,7 @@ static dmg_status take_address(dmg_run *run, const dmg_child *child, json_t *mes
     }
     if (status == DMG_OK) {
         memcpy(run->mns[child->index].address, address, strlen(address) + 1);
+        status = dmg_placement_from_json(json_object_get(message, "segment"), &run->mns[child->index].placement);
     }
     return status;
 }
@@ -281,13 +282,9 @@ static json_t *common_setup(const dmg_run *run)
 static json_t *memory_node_setup(const dmg_run *run, uint32_t node)
 {
     json_t *setup = common_setup(run);
-    json_t *own = json_pack(
-        "{s:I, s:I, s:i, s:i, s:b}", "node", (json_int_t)node, "bytes", (json_int_t)run->segment_bytes, "numa_node",
-        dmg_has(run->settings, DMG_OPTION_NUMA_NODE) ? (int)dmg_number(run->settings, DMG_OPTION_NUMA_NODE) : -1,
-        "page_size", (int)dmg_number(run->settings, DMG_OPTION_PAGE_SIZE), "prefault",
-        (int)dmg_flag(run->settings, DMG_OPTION_PREFAULT));
-    json_object_update(setup, own);
-    json_decref(own);
+    const dmg_segment_options segment = dmg_segment_of_settings(run->settings, run->segment_bytes);
+    json_object_set_new(setup, "node", json_integer((json_int_t)node));
+    dmg_segment_put(setup, &segment);
     return setup;
 }
 
@@ -298,8 +295,15 @@ void dmg_run_listen(dmg_run *run)
 
 dmg_status dmg_run_start_memory_nodes(dmg_run *run)
 {
+    uint64_t bytes[DMG_RUN_MNS_MAX];
+    for (uint32_t node = 0; node < run->mn_count; node++) {
+        bytes[node] = run->segment_bytes;
+    }
     dmg_run_listen(run);
-    dmg_status status = dmg_token_make(run->token);
+    dmg_status status = dmg_segments_check_room(run->settings, bytes, run->mn_count);
+    if (status == DMG_OK) {
+        status = dmg_token_make(run->token);
+    }
     for (uint32_t node = 0; node < run->mn_count && status == DMG_OK; node++) {
         status =
             dmg_launcher_start(run->launcher, DMG_CHILD_MEMORY_NODE, node, "memory-node", -1, &run->mns[node].child);
@@ -310,7 +314,11 @@ dmg_status dmg_run_start_memory_nodes(dmg_run *run)
         }
     }
     if (status == DMG_OK) {
-        status = dmg_launcher_wait(run->launcher, all_have_addresses, run);
+        status =
+            dmg_segments_wait(run->launcher, run->segment_bytes * run->mn_count, run->bar, all_have_addresses, run);
+    }
+    for (uint32_t node = 0; node < run->mn_count && status == DMG_OK; node++) {
+        dmg_segments_correct_settings(run->settings, &run->mns[node].placement);
     }
     return status;
 }
@@ -412,6 +420,11 @@ dmg_status dmg_run_compute(dmg_run *run)
     }
     if (status == DMG_OK) {
         status = wait_timed(run, all_have_reported, &run->times.run);
+    }
+    for (uint32_t rank = 0; rank < run->cn_count && status == DMG_OK; rank++) {
+        if (run->cns[rank].report.pinned_workers < run->threads) {
+            dmg_set_number(run->settings, DMG_OPTION_PIN_THREADS, 0); /* the settings say what was got */
+        }
     }
     return status;
 }

@@ -40,6 +40,40 @@ static void print_groups(FILE *to, const dmg_run *run)
     }
 }
 
+/** Where the memory nodes' segments lie, when somebody asked: nodes that got the same are named together. */
+static void print_segments(FILE *to, const dmg_run *run)
+{
+    if (run->pool || !dmg_segments_are_special(run->settings)) {
+        return;
+    }
+    bool are_equal = true;
+    for (uint32_t node = 1; node < run->mn_count; node++) {
+        const dmg_placement *a = &run->mns[0].placement, *b = &run->mns[node].placement;
+        are_equal = are_equal && a->page_bytes == b->page_bytes && a->numa_node == b->numa_node;
+    }
+    for (uint32_t node = 0; node < (are_equal ? 1 : run->mn_count); node++) {
+        fprintf(to, "           segment%s", run->mn_count > 1 && are_equal ? "s" : "");
+        if (!are_equal) {
+            fprintf(to, " of MN %" PRIu32, node);
+        }
+        fprintf(to, ": ");
+        dmg_placement_print(to, &run->mns[node].placement);
+        fputc('\n', to);
+    }
+}
+
+/** Workers bound to cores, when somebody asked. */
+static void print_pinning(FILE *to, const dmg_run *run)
+{
+    uint32_t pinned = 0;
+    for (uint32_t rank = 0; rank < run->cn_count; rank++) {
+        pinned += run->cns[rank].report.pinned_workers;
+    }
+    if (run->settings->values[DMG_OPTION_PIN_THREADS].is_given) {
+        fprintf(to, ", %" PRIu32 " of %" PRIu32 " bound to a core", pinned, run->cn_count * run->threads);
+    }
+}
+
 static void print_nodes(FILE *to, const dmg_run *run, const dmg_run_totals *totals)
 {
     char capabilities[128];
@@ -52,11 +86,13 @@ static void print_nodes(FILE *to, const dmg_run *run, const dmg_run_totals *tota
     }
     fprintf(to, ", %" PRIu32 " compute node%s of %" PRIu32 " thread%s", run->cn_count, run->cn_count == 1 ? "" : "s",
             run->threads, run->threads == 1 ? "" : "s");
+    print_pinning(to, run);
     print_groups(to, run);
     fprintf(to, ", over %s\n", dmg_value_text(run->settings, DMG_OPTION_TRANSPORT));
     if (run->cns[0].report.chosen[0]) {
         fprintf(to, "           %s\n", run->cns[0].report.chosen);
     }
+    print_segments(to, run);
     print_link(to, totals);
     fprintf(to, "           capabilities: %s; atomics by %s\n", capabilities,
             dmg_atomics_name(run->capabilities.atomics));

@@ -44,6 +44,18 @@ typedef struct dmg_node {
     char why[160];         /**< what it did, as in "died: its connection closed"; written before `dead` is set */
 } dmg_node;
 
+/** What making one segment takes from this machine at once; all of it is 0 where nothing is taken. */
+typedef struct dmg_segment_demand {
+    uint64_t mapped_bytes;    /**< of its process's address space */
+    uint64_t populated_bytes; /**< of ordinary memory */
+    uint64_t file_of_bytes;   /**< the size of a new file, with a name or without; 0: none is made */
+    uint64_t file_bytes;      /**< in the file system of `folder` */
+    char folder[128];
+    uint64_t huge_page_bytes;
+    uint64_t huge_pages;
+    const char *remedy; /**< NULL, or what else helps than less memory: "use data=message" */
+} dmg_segment_demand;
+
 typedef struct dmg_backend {
     const char *name;
     /** Append up to `capacity` lines about this backend's devices. */
@@ -53,12 +65,20 @@ typedef struct dmg_backend {
     /** dmg_transport_announce; NULL where the environment has no say. */
     void (*announce)(void);
 
+    /**
+     * What making this node's segment would take; an error when it could not be made at all. Touches nothing.
+     * `*demand` is zeroed before.
+     */
+    dmg_status (*segment_demand)(const dmg_server_options *options, const dmg_transport_parameters *parameters,
+                                 dmg_segment_demand *demand);
+
     /* Memory-node side. `server` is for calling up. */
     dmg_status (*server_create)(dmg_server *server, const dmg_server_options *options,
                                 const dmg_transport_parameters *parameters, void **implementation);
     void (*server_destroy)(void *implementation);
     const char *(*server_address)(void *implementation);
     void *(*server_segment)(void *implementation, uint64_t *bytes);
+    dmg_placement (*server_placement)(void *implementation);
     /** Handle what has arrived; returns how many things that were. */
     uint32_t (*server_progress)(void *implementation);
     /** Sleep until something arrives, `wake` is called or the time is over; may return early. */

@@ -63,6 +63,9 @@ dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **ser
     created->link.descriptor = -1;
     status = copy_options(created, options);
     if (status == DMG_OK) {
+        status = dmg_server_check_room(&created->options, 1);
+    }
+    if (status == DMG_OK) {
         dmg_watch_start(&created->watch, created->options.peer_timeout_ns, dmg_now_ns());
         status = backend->server_create(created, &created->options, &parameters, &created->implementation);
     }
@@ -100,6 +103,11 @@ const char *dmg_server_address(const dmg_server *server)
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes)
 {
     return server->backend->server_segment(server->implementation, bytes);
+}
+
+dmg_placement dmg_server_placement(const dmg_server *server)
+{
+    return server->backend->server_placement(server->implementation);
 }
 
 bool dmg_server_is_coherent(const dmg_server *server)

@@ -108,11 +108,21 @@ typedef enum dmg_page_size { DMG_PAGE_DEFAULT, DMG_PAGE_2M, DMG_PAGE_1G } dmg_pa
 
 typedef struct dmg_segment_options {
     uint64_t bytes;
-    int numa_node;           /**< -1: wherever the kernel likes */
-    dmg_page_size page_size; /**< falls back to default pages with one log line when the machine has none */
-    const char *path;        /**< NULL: anonymous; else a file in /dev/shm or hugetlbfs, or a DAX device */
+    int numa_node; /**< -1: wherever the kernel likes */
+    dmg_page_size page_size;
+    const char *path; /**< NULL: anonymous; else a file in /dev/shm or hugetlbfs, or a DAX device */
     bool prefault;
+    bool allow_fallback; /**< a node or pages that are not there: one warning, and what there is; else an error */
+    _Atomic uint64_t *populated_bytes; /**< NULL, or raised while a long making goes on */
 } dmg_segment_options;
+
+/** What a segment got, as the kernel says. */
+typedef struct dmg_placement {
+    uint64_t bytes;
+    uint64_t page_bytes; /**< of the pages that back it, without the kernel's transparent huge pages; 0: not known */
+    int numa_node;       /**< that all of it is bound to, or -1 */
+    bool is_populated;   /**< all pages are there */
+} dmg_placement;
 
 typedef struct dmg_server dmg_server;
 
@@ -142,12 +152,26 @@ typedef struct dmg_server_options {
     void *context;
 } dmg_server_options;
 
-/** Create the segment and listen. `options` is copied. Destroy with dmg_server_destroy. */
+/**
+ * Before memory nodes are started on this machine: whether there is what making all of their segments takes at once,
+ * memory, room in file systems, huge pages, address space of a process, the NUMA node. Nothing is touched. Others may
+ * take it afterwards.
+ *
+ * @param nodes  `count` of them, of one transport; what is not about segments may be missing
+ * @return DMG_OK; DMG_ERR_MEMORY, DMG_ERR_UNSUPPORTED or what is wrong with the options, with the sum in the sentence
+ */
+dmg_status dmg_server_check_room(const dmg_server_options *nodes, uint32_t count);
+/**
+ * Create the segment and listen. `options` is copied. Destroy with dmg_server_destroy. Populating a large segment takes
+ * its time: about half a second a GiB and thread.
+ */
 dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **server);
 /** NULL is allowed. Clients see a dead peer. */
 void dmg_server_destroy(dmg_server *server);
 /** The address string that clients open. Owned by the server. */
 const char *dmg_server_address(const dmg_server *server);
+/** What the segment got of what was asked for. */
+dmg_placement dmg_server_placement(const dmg_server *server);
 /** The segment as this process sees it: zeroed, at least as large as asked, aligned to 2 MiB or its page size. */
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes);
 /**

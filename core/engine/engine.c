@@ -37,6 +37,11 @@ static dmg_status check_options(const dmg_engine_options *options, const dmg_job
     return DMG_OK;
 }
 
+static dmg_pinning pinning_of(const dmg_engine_options *options)
+{
+    return !options->pin_threads ? DMG_PIN_NODES : options->allow_fallback ? DMG_PIN_CORES_IF_POSSIBLE : DMG_PIN_CORES;
+}
+
 static dmg_retrieval_step step_of(dmg_switch merge, dmg_switch batch)
 {
     return (dmg_retrieval_step){.merges = merge == DMG_SWITCH_ON, .batches = batch == DMG_SWITCH_ON};
@@ -156,7 +161,7 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
         status = dmg_budget_create(options->cache_bytes, &engine->budget);
     }
     if (status == DMG_OK) {
-        status = dmg_thread_team_create(options->threads, options->pin_threads, &engine->team);
+        status = dmg_thread_team_create(options->threads, pinning_of(options), &engine->team);
     }
     if (status == DMG_OK) {
         engine->workers = aligned_alloc(64, options->threads * sizeof *engine->workers);
@@ -209,6 +214,11 @@ dmg_update_method dmg_engine_update_method(const dmg_engine *engine)
 const dmg_budget *dmg_engine_budget(const dmg_engine *engine)
 {
     return engine->budget;
+}
+
+uint32_t dmg_engine_pinned_workers(const dmg_engine *engine)
+{
+    return dmg_thread_team_pinned(engine->team);
 }
 
 void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters)

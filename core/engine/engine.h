@@ -60,8 +60,9 @@ typedef struct dmg_engine_options {
     dmg_partials partials;
     dmg_update_method updates; /**< how updates leave a partition; AUTO: as the pool's capabilities suggest */
     dmg_precision
-        precision; /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
-    bool pin_threads;
+        precision;       /**< SINGLE: half the cache, answers good to about 1e-7; AUTO: DOUBLE for fine tolerances */
+    bool pin_threads;    /**< bind each worker to a core; DMG_ERR_UNSUPPORTED where that is refused */
+    bool allow_fallback; /**< then: one warning, and workers that run anywhere */
     /* Merged and batched retrieval (retrieval.h; DMG, section 4.2.2), step by step. */
     dmg_switch merge_activation;
     dmg_switch batch_activation;
@@ -139,6 +140,8 @@ void dmg_engine_destroy(dmg_engine *engine);
 const dmg_budget *dmg_engine_budget(const dmg_engine *engine);
 /** How updates leave partitions in dense iterations: what AUTO became. */
 dmg_update_method dmg_engine_update_method(const dmg_engine *engine);
+/** Workers that are bound to one core each, as the kernel says. */
+uint32_t dmg_engine_pinned_workers(const dmg_engine *engine);
 /** Everything that this rank's channels did so far. */
 void dmg_engine_counters(const dmg_engine *engine, dmg_counters *counters);
 /** Of it, what went to one memory node. */

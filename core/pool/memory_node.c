@@ -467,6 +467,11 @@ const char *dmg_memory_node_address(const dmg_memory_node *node)
     return dmg_server_address(node->server);
 }
 
+dmg_placement dmg_memory_node_placement(const dmg_memory_node *node)
+{
+    return dmg_server_placement(node->server);
+}
+
 dmg_status dmg_memory_node_serve(dmg_memory_node *node)
 {
     return dmg_server_serve(node->server);

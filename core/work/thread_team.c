@@ -1,6 +1,7 @@
 #include "core/work/thread_team.h"
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/topology.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -77,31 +79,81 @@ static void *member_main(void *argument)
     }
 }
 
-/*
- * The worker's CPU when it is to be bound to one; else, where there are several NUMA nodes, the CPUs of its node. Best
- * effort: a machine that refuses runs the threads anywhere.
- */
-static void place(const dmg_topology *topology, pthread_t thread, uint32_t worker, bool pin)
+/* The worker's CPU when it is to be bound to one; else, where there are several NUMA nodes, the CPUs of its node. */
+static void choose_cpus(const dmg_topology *topology, uint32_t worker, bool is_one, cpu_set_t *set)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (topology->cpu_count == 0 || (!pin && topology->node_count == 1)) {
+    CPU_ZERO(set);
+    if (is_one) {
+        CPU_SET(dmg_topology_cpu_of_worker(topology, worker), set);
         return;
     }
-    if (pin) {
-        CPU_SET(dmg_topology_cpu_of_worker(topology, worker), &set);
-    } else {
-        uint32_t node = dmg_topology_node_of_worker(topology, worker);
-        for (uint32_t i = 0; i < topology->cpu_count; i++) {
-            if (topology->nodes[i] == node) {
-                CPU_SET(topology->cpus[i], &set);
-            }
+    uint32_t node = dmg_topology_node_of_worker(topology, worker);
+    for (uint32_t i = 0; i < topology->cpu_count; i++) {
+        if (topology->nodes[i] == node) {
+            CPU_SET(topology->cpus[i], set);
         }
     }
-    (void)pthread_setaffinity_np(thread, sizeof set, &set);
 }
 
-dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **out)
+static dmg_status pin(const dmg_topology *topology, pthread_t thread, uint32_t worker)
+{
+    static const char remedy[] = "leave out --pin-threads, or --allow-fallback takes what there is";
+    cpu_set_t set;
+    if (topology->cpu_count == 0) {
+        return dmg_error(DMG_ERR_UNSUPPORTED,
+                         "binding workers to cores: the system does not tell which cores there are: %s", remedy);
+    }
+    choose_cpus(topology, worker, true, &set);
+    int refusal = pthread_setaffinity_np(thread, sizeof set, &set);
+    if (refusal != 0) {
+        return dmg_error(DMG_ERR_UNSUPPORTED, "binding worker %u to core %u: %s: %s", worker,
+                         dmg_topology_cpu_of_worker(topology, worker), strerror(refusal), remedy);
+    }
+    return DMG_OK;
+}
+
+/* On its node nobody asked to run: what the system refuses there is not missed. */
+static void prefer_node(const dmg_topology *topology, pthread_t thread, uint32_t worker)
+{
+    cpu_set_t set;
+    if (topology->cpu_count > 0 && topology->node_count > 1) {
+        choose_cpus(topology, worker, false, &set);
+        (void)pthread_setaffinity_np(thread, sizeof set, &set);
+    }
+}
+
+static dmg_status place(const dmg_thread_team *team, dmg_pinning pinning)
+{
+    dmg_topology topology;
+    dmg_status status = DMG_OK;
+    dmg_topology_read(&topology);
+    for (uint32_t worker = 0; worker < team->threads && status == DMG_OK; worker++) {
+        pthread_t thread = worker == 0 ? pthread_self() : team->handles[worker];
+        if (pinning == DMG_PIN_NODES) {
+            prefer_node(&topology, thread, worker);
+        } else {
+            status = pin(&topology, thread, worker);
+        }
+    }
+    if (status != DMG_OK && pinning == DMG_PIN_CORES_IF_POSSIBLE) {
+        dmg_log(DMG_LOG_WARNING, "fallback", "why=\"%s\"", dmg_error_message());
+        status = DMG_OK;
+    }
+    return status;
+}
+
+uint32_t dmg_thread_team_pinned(const dmg_thread_team *team)
+{
+    uint32_t pinned = 0;
+    for (uint32_t worker = 0; worker < team->threads; worker++) {
+        cpu_set_t set;
+        pthread_t thread = worker == 0 ? pthread_self() : team->handles[worker];
+        pinned += pthread_getaffinity_np(thread, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;
+    }
+    return pinned;
+}
+
+dmg_status dmg_thread_team_create(uint32_t threads, dmg_pinning pinning, dmg_thread_team **out)
 {
     *out = NULL;
     if (threads == 0) {
@@ -116,8 +168,6 @@ dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **
         dmg_thread_team_destroy(team);
         return dmg_error(DMG_ERR_MEMORY, "starting %u workers: out of memory", threads);
     }
-    dmg_topology topology;
-    dmg_topology_read(&topology);
     team->threads = threads;
     team->started = 1;
     for (uint32_t worker = 1; worker < threads; worker++) {
@@ -128,9 +178,12 @@ dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **
             return dmg_error_errno(DMG_ERR_MEMORY, failure, "starting worker %u of %u", worker, threads);
         }
         team->started++;
-        place(&topology, team->handles[worker], worker, pin);
     }
-    place(&topology, pthread_self(), 0, pin);
+    dmg_status status = place(team, pinning);
+    if (status != DMG_OK) {
+        dmg_thread_team_destroy(team);
+        return status;
+    }
     *out = team;
     return DMG_OK;
 }

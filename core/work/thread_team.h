@@ -18,11 +18,18 @@ typedef struct dmg_thread_team dmg_thread_team;
 /** One worker's share of a phase. */
 typedef void (*dmg_team_function)(void *context, uint32_t worker);
 
-/**
- * Start threads - 1 threads. With `pin`, each worker runs on one CPU (topology.h); without, on the CPUs of one NUMA
- * node where there are several, so that what it allocates lies near to it.
- */
-dmg_status dmg_thread_team_create(uint32_t threads, bool pin, dmg_thread_team **team);
+/** Where workers run. */
+typedef enum dmg_pinning {
+    DMG_PIN_NODES,            /**< each on the CPUs of one NUMA node where there are several, if the system lets us, so
+                                 that what it allocates lies near to it */
+    DMG_PIN_CORES,            /**< each on one CPU (topology.h), or the team is not made: DMG_ERR_UNSUPPORTED */
+    DMG_PIN_CORES_IF_POSSIBLE /**< likewise, but a refusal is one warning */
+} dmg_pinning;
+
+/** Start threads - 1 threads. */
+dmg_status dmg_thread_team_create(uint32_t threads, dmg_pinning pinning, dmg_thread_team **team);
+/** How many workers the kernel says are bound to one CPU. From the thread that created the team. */
+uint32_t dmg_thread_team_pinned(const dmg_thread_team *team);
 /** NULL is allowed. */
 void dmg_thread_team_destroy(dmg_thread_team *team);
 /** Run the function once on each of the first `workers` workers, and return when all have returned. From the thread

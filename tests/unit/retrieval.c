@@ -394,7 +394,7 @@ static void a_memory_node_that_dies_in_a_long_list_ends_all_workers(void)
     dmg_sparse_graph_make(4096, 512, 3000, false, &bench.graph);
     set_up(&bench, &(dmg_store_options){0});
     CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(bench.budget, 2, SMALL_SEGMENT_EDGES, &reschedule), DMG_OK);
-    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(2, false, &team), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(2, DMG_PIN_NODES, &team), DMG_OK);
     bench.setup.reschedule = reschedule;
     bench.setup.steals = true;
     bench.setup.tasks = 3;

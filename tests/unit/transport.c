@@ -2,14 +2,19 @@
  * One suite for all transports: what transport.h promises of operations, messages, counters and errors. Faults are in
  * transport_faults.c; the processes that these tests talk to in transport_processes.c.
  */
+#include "core/base/huge_pages.h"
+#include "core/base/memory_room.h"
 #include "transport_processes.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <numaif.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -714,19 +719,131 @@ static void named_segment_lives_as_long_as_its_memory_node(void)
     CU_ASSERT_EQUAL(dmg_server_create(&options, &server), DMG_ERR_UNSUPPORTED);
 }
 
-static void machine_that_lacks_what_was_asked_is_enough(void)
+/* ---- what was asked for, and what was got ---- */
+
+static bool has_huge_pages(uint64_t page_bytes)
 {
+    dmg_huge_pages pages;
+    return dmg_huge_pages_read(page_bytes, -1, &pages) && pages.available >= 4;
+}
+
+static void what_was_asked_for_and_is_not_there_is_an_error(void)
+{
+    dmg_server_options options = {.transport = test_transport, .segment = {.bytes = 1 << 20, .numa_node = 1000}};
+    dmg_server *server;
+    CU_ASSERT_EQUAL(dmg_server_create(&options, &server), DMG_ERR_UNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "NUMA node 1000"));
     static const dmg_page_size sizes[] = {DMG_PAGE_2M, DMG_PAGE_1G};
     for (size_t i = 0; i < 2; i++) {
-        dmg_server_options options = {.transport = test_transport,
-                                      .segment = {.bytes = 1 << 20, .numa_node = 1000, .page_size = sizes[i]}};
+        uint64_t page_bytes = sizes[i] == DMG_PAGE_2M ? UINT64_C(2) << 20 : UINT64_C(1) << 30;
+        options.segment = (dmg_segment_options){.bytes = 1 << 20, .numa_node = -1, .page_size = sizes[i]};
+        dmg_status status = dmg_server_create(&options, &server);
+        if (status == DMG_OK) {
+            CU_ASSERT_EQUAL(dmg_server_placement(server).page_bytes, page_bytes);
+            dmg_server_destroy(server);
+        } else {
+            CU_ASSERT_FALSE(has_huge_pages(page_bytes) && page_bytes < UINT64_C(1) << 30);
+            CU_ASSERT_TRUE(status == DMG_ERR_MEMORY || status == DMG_ERR_UNSUPPORTED);
+            CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "pages"));
+        }
+    }
+}
+
+static void less_than_was_asked_for_is_said_where_it_is_allowed(void)
+{
+    static const dmg_page_size sizes[] = {DMG_PAGE_DEFAULT, DMG_PAGE_2M, DMG_PAGE_1G};
+    for (size_t i = 0; i < 3; i++) {
+        dmg_server_options options = {
+            .transport = test_transport,
+            .segment = {.bytes = 1 << 20, .numa_node = 1000, .page_size = sizes[i], .allow_fallback = true}};
         dmg_server *server;
         CU_ASSERT_EQUAL_FATAL(dmg_server_create(&options, &server), DMG_OK);
         uint64_t bytes;
         char *segment = dmg_server_segment(server, &bytes);
         segment[0] = segment[bytes - 1] = 1;
+        dmg_placement placement = dmg_server_placement(server);
+        CU_ASSERT_EQUAL(placement.numa_node, -1);
+        CU_ASSERT_EQUAL(placement.bytes, bytes);
+        dmg_huge_pages pages;
+        CU_ASSERT_TRUE(placement.page_bytes == (uint64_t)sysconf(_SC_PAGESIZE) ||
+                       (dmg_huge_pages_read(placement.page_bytes, -1, &pages) && pages.set_aside > 0));
         dmg_server_destroy(server);
     }
+}
+
+static void placement_is_what_the_kernel_says(void)
+{
+    _Atomic uint64_t populated = 0;
+    dmg_server_options options = {
+        .transport = test_transport,
+        .segment = {.bytes = 3 << 20, .numa_node = 0, .prefault = true, .populated_bytes = &populated}};
+    dmg_server *server;
+    CU_ASSERT_EQUAL_FATAL(dmg_server_create(&options, &server), DMG_OK);
+    uint64_t bytes;
+    char *segment = dmg_server_segment(server, &bytes);
+    dmg_placement placement = dmg_server_placement(server);
+    int mode = -1;
+    unsigned long nodes[16] = {0};
+    CU_ASSERT_EQUAL(get_mempolicy(&mode, nodes, 1024, segment, MPOL_F_ADDR), 0);
+    CU_ASSERT_EQUAL(mode, MPOL_BIND);
+    CU_ASSERT_EQUAL(nodes[0], 1);
+    CU_ASSERT_EQUAL(placement.numa_node, 0);
+    CU_ASSERT_TRUE(placement.is_populated);
+    CU_ASSERT_EQUAL(placement.bytes, bytes);
+    unsigned char is_there[4];
+    CU_ASSERT_EQUAL(mincore(segment, 4 * (size_t)sysconf(_SC_PAGESIZE), is_there), 0);
+    CU_ASSERT_TRUE(is_there[0] & is_there[1] & is_there[2] & is_there[3] & 1);
+    dmg_server_destroy(server);
+}
+
+static void nodes_find_room_together_or_none_of_them(void)
+{
+    dmg_server_options nodes[3];
+    dmg_memory_room room;
+    struct statvfs space;
+    dmg_memory_room_read("", &room);
+    CU_ASSERT_EQUAL_FATAL(statvfs("/dev/shm", &space), 0);
+    uint64_t least = room.available_bytes;
+    if (strcmp(test_transport, "ucx") == 0 && (uint64_t)space.f_bavail * space.f_frsize < least) {
+        least = (uint64_t)space.f_bavail * space.f_frsize;
+    }
+    for (uint16_t i = 0; i < 3; i++) {
+        nodes[i] = (dmg_server_options){.transport = test_transport,
+                                        .node = i,
+                                        .segment = {.bytes = least / 5 * 2, .numa_node = -1, .prefault = true}};
+    }
+    CU_ASSERT_EQUAL(dmg_server_check_room(nodes, 1), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_server_check_room(nodes, 3), DMG_ERR_MEMORY);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "3 memory nodes"));
+}
+
+/* Under its own name, around a corner, through a link to the folder; memory, and a socket. */
+static void nothing_is_made_among_devices(void)
+{
+    if (strcmp(test_transport, "cxl_shm") != 0) {
+        return;
+    }
+    char name[64], link[128], path[256], device[128], transport[300];
+    snprintf(name, sizeof name, "dmgraph-test-%d", (int)getpid());
+    snprintf(link, sizeof link, "/tmp/%s-link", name);
+    snprintf(device, sizeof device, "/dev/%s", name);
+    CU_ASSERT_EQUAL_FATAL(symlink("/dev", link), 0);
+    const char *const folders[] = {"/dev", "/dev/shm/..", link};
+    dmg_server *server;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folders[i], name);
+        snprintf(transport, sizeof transport, "cxl_shm:path=%s", path);
+        const dmg_segment_options segment = {.bytes = 1 << 20, .numa_node = -1, .allow_fallback = true};
+        dmg_server_options by_path = {.transport = test_transport, .segment = segment};
+        dmg_server_options by_parameter = {.transport = transport, .segment = segment};
+        dmg_server_options by_bind = {.transport = test_transport, .bind = path, .segment = segment};
+        by_path.segment.path = path;
+        CU_ASSERT_EQUAL(dmg_server_create(&by_path, &server), DMG_ERR_NOT_FOUND);
+        CU_ASSERT_EQUAL(dmg_server_create(&by_parameter, &server), DMG_ERR_NOT_FOUND);
+        CU_ASSERT_EQUAL(dmg_server_create(&by_bind, &server), DMG_ERR_NOT_FOUND);
+        CU_ASSERT_NOT_EQUAL(access(device, F_OK), 0);
+    }
+    unlink(link);
 }
 
 /* ---- the suite ---- */
@@ -787,7 +904,11 @@ static const dmg_test tests[] = {
     DMG_TEST(memory_node_counts_the_messages_that_it_served),
     DMG_TEST(size_buckets_are_powers_of_two),
     DMG_TEST(named_segment_lives_as_long_as_its_memory_node),
-    DMG_TEST(machine_that_lacks_what_was_asked_is_enough),
+    DMG_TEST(what_was_asked_for_and_is_not_there_is_an_error),
+    DMG_TEST(less_than_was_asked_for_is_said_where_it_is_allowed),
+    DMG_TEST(placement_is_what_the_kernel_says),
+    DMG_TEST(nodes_find_room_together_or_none_of_them),
+    DMG_TEST(nothing_is_made_among_devices),
     DMG_TEST(killed_memory_node_ends_calls_in_flight),
     DMG_TEST(killed_memory_node_is_noticed_with_nothing_in_flight),
     DMG_TEST(other_nodes_go_on_when_one_dies),

@@ -6,9 +6,18 @@
 #include "core/work/reschedule.h"
 #include "core/work/thread_team.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define VERTICES_MAX 200000
 
@@ -36,7 +45,7 @@ static void every_vertex_is_taken_once_by_any_number_of_workers(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(sharing);
     for (uint32_t threads = 1; threads <= 5; threads++) {
         dmg_thread_team *team;
-        CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(threads, false, &team), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(threads, DMG_PIN_NODES, &team), DMG_OK);
         for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
             sharing->taken = calloc(VERTICES_MAX, 1);
             CU_ASSERT_PTR_NOT_NULL_FATAL(sharing->taken);
@@ -116,13 +125,63 @@ static void pinned_workers_have_a_cpu_each(void)
     int cpus[3] = {-1, -1, -1};
     dmg_topology_read(&topology);
     CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof before, &before), 0);
-    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(3, true, &team), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(3, DMG_PIN_CORES, &team), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_thread_team_pinned(team), 3);
     dmg_thread_team_run(team, 3, note_cpu, cpus);
     dmg_thread_team_destroy(team);
     for (uint32_t worker = 0; worker < 3; worker++) {
         CU_ASSERT_EQUAL(cpus[worker], (int)dmg_topology_cpu_of_worker(&topology, worker));
     }
     CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+/* Have the kernel refuse sched_setaffinity to this process from now on. */
+static bool forbid_pinning(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* In a process of its own: 0 when all is as it should be, else which expectation failed. */
+static int pin_where_it_is_refused(void)
+{
+    dmg_thread_team *team;
+    cpu_set_t allowed;
+    bool has_several = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
+    if (!forbid_pinning()) {
+        return 1;
+    }
+    if (dmg_thread_team_create(2, DMG_PIN_CORES, &team) != DMG_ERR_UNSUPPORTED) {
+        return 2;
+    }
+    if (!strstr(dmg_error_message(), "binding worker 0") || !strstr(dmg_error_message(), strerror(EPERM))) {
+        return 3;
+    }
+    if (dmg_thread_team_create(2, DMG_PIN_CORES_IF_POSSIBLE, &team) != DMG_OK) {
+        return 4;
+    }
+    bool is_right = dmg_thread_team_pinned(team) == (has_several ? 0 : 2);
+    dmg_thread_team_destroy(team);
+    return is_right ? 0 : 5;
+}
+
+static void pinning_that_is_refused_is_an_error_unless_less_is_allowed(void)
+{
+    int status = -1;
+    pid_t child = fork();
+    CU_ASSERT_TRUE_FATAL(child >= 0);
+    if (child == 0) {
+        _exit(pin_where_it_is_refused());
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_TRUE(WIFEXITED(status));
+    CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
 }
 
 static void count_run(void *context, uint32_t worker)
@@ -134,7 +193,7 @@ static void a_phase_runs_once_on_each_of_the_workers_asked_for(void)
 {
     _Atomic uint32_t runs[4] = {0};
     dmg_thread_team *team;
-    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(4, true, &team), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(4, DMG_PIN_CORES, &team), DMG_OK);
     for (int i = 0; i < 1000; i++) {
         dmg_thread_team_run(team, 1 + (uint32_t)i % 4, count_run, runs);
     }
@@ -197,7 +256,7 @@ static void every_edge_of_long_lists_is_walked_once_whoever_takes_the_segments(v
     CU_ASSERT_PTR_NOT_NULL_FATAL(walked);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(budget, STEALERS + 1, SEGMENT, &walked->reschedule), DMG_OK);
-    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(STEALERS + 1, false, &team), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_thread_team_create(STEALERS + 1, DMG_PIN_NODES, &team), DMG_OK);
     dmg_thread_team_run(team, STEALERS + 1, share_lists, walked);
     uint64_t wrong = 0;
     for (uint32_t list = 0; list < LONG_LISTS; list++) {
@@ -245,6 +304,7 @@ static const dmg_test tests[] = {
     DMG_TEST(workers_are_dealt_out_to_numa_nodes_in_turn),
     DMG_TEST(this_machine_has_the_cpus_that_this_process_may_use),
     DMG_TEST(pinned_workers_have_a_cpu_each),
+    DMG_TEST(pinning_that_is_refused_is_an_error_unless_less_is_allowed),
     DMG_TEST(a_phase_runs_once_on_each_of_the_workers_asked_for),
     DMG_TEST(every_edge_of_long_lists_is_walked_once_whoever_takes_the_segments),
     DMG_TEST(a_full_buffer_takes_no_more_lists_and_a_cleared_one_has_none),

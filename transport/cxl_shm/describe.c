@@ -2,6 +2,7 @@
  * What this machine offers to the cxl_shm backend, and its table of operations.
  */
 #include "core/base/error.h"
+#include "core/base/huge_pages.h"
 #include "core/base/topology.h"
 #include "transport/cxl_shm/shm.h"
 
@@ -33,31 +34,19 @@ static dmg_transport_info *next_line(listing *lines, const char *device)
     return info;
 }
 
-static bool read_number(const char *path, uint64_t *number)
-{
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return false;
-    }
-    int found = fscanf(file, "%" SCNu64, number);
-    fclose(file);
-    return found == 1;
-}
-
-static void describe_hugepages(listing *lines, const char *device, unsigned int page_kib)
+static void describe_hugepages(listing *lines, const char *device, uint64_t page_bytes)
 {
     char path[128];
-    uint64_t free_pages;
+    dmg_huge_pages pages;
     dmg_transport_info *info = next_line(lines, device);
-    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%ukB/free_hugepages", page_kib);
-    if (!read_number(path, &free_pages)) {
+    if (!dmg_huge_pages_read(page_bytes, -1, &pages)) {
         snprintf(info->reason, sizeof info->reason, "the kernel has no pages of this size");
-    } else if (free_pages == 0) {
-        snprintf(info->reason, sizeof info->reason,
-                 "none are free; as root: echo COUNT > /sys/kernel/mm/hugepages/hugepages-%ukB/nr_hugepages", page_kib);
+    } else if (pages.available == 0) {
+        dmg_huge_pages_path(page_bytes, -1, "nr_hugepages", path, sizeof path);
+        snprintf(info->reason, sizeof info->reason, "none are free; as root: echo COUNT > %s", path);
     } else {
         info->is_available = true;
-        snprintf(info->reason, sizeof info->reason, "%" PRIu64 " pages are free; used when asked for", free_pages);
+        snprintf(info->reason, sizeof info->reason, "%" PRIu64 " pages are free; used when asked for", pages.available);
     }
 }
 
@@ -129,8 +118,8 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
     snprintf(memory->reason, sizeof memory->reason,
              "anonymous memory, mapped by all processes of the pool on this machine; gone with them");
     describe_software_coherence(&lines);
-    describe_hugepages(&lines, "2 MiB hugepages", 2048);
-    describe_hugepages(&lines, "1 GiB hugepages", 1048576);
+    describe_hugepages(&lines, "2 MiB hugepages", UINT64_C(2) << 20);
+    describe_hugepages(&lines, "1 GiB hugepages", UINT64_C(1) << 30);
     describe_nodes(&lines);
     describe_dax_devices(&lines);
     *count = lines.count;
@@ -143,10 +132,12 @@ const dmg_backend dmg_backend_cxl_shm = {
     .name = DMG_SHM_BACKEND_NAME,
     .describe = dmg_shm_describe,
     .parameter_keys = parameter_keys,
+    .segment_demand = dmg_shm_segment_demand,
     .server_create = dmg_shm_server_create,
     .server_destroy = dmg_shm_server_destroy,
     .server_address = dmg_shm_server_address,
     .server_segment = dmg_shm_server_segment,
+    .server_placement = dmg_shm_server_placement,
     .server_progress = dmg_shm_server_progress,
     .server_sleep = dmg_shm_server_sleep,
     .server_wake = dmg_shm_server_wake,

@@ -4,16 +4,17 @@
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"
-#include "core/base/log.h"
+#include "core/base/folder.h"
+#include "core/base/huge_pages.h"
+#include "core/base/populate.h"
 #include "transport/cxl_shm/shm.h"
+#include "transport/placement.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
-#include <numa.h>
-#include <numaif.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,6 @@
 #include <unistd.h>
 
 #define PAGE_2M      (UINT64_C(2) << 20)
-#define PAGE_1G      (UINT64_C(1) << 30)
 #define SEGMENT_MODE 0600
 
 /* Reserve enough address space to find an aligned place in it, map there, and give the rest back. */
@@ -128,18 +128,16 @@ static dmg_status open_anonymous(const dmg_segment_options *options, dmg_shm_seg
     if (options->page_size == DMG_PAGE_DEFAULT) {
         return create_and_map(segment, options->bytes, PAGE_2M, 0);
     }
-    bool is_2m = options->page_size == DMG_PAGE_2M;
-    uint64_t page_bytes = is_2m ? PAGE_2M : PAGE_1G;
-    if (create_and_map(segment, options->bytes, page_bytes, MFD_HUGETLB | (is_2m ? MFD_HUGE_2MB : MFD_HUGE_1GB)) ==
-        DMG_OK) {
+    uint64_t page_bytes = dmg_page_size_bytes(options->page_size);
+    unsigned int flags = MFD_HUGETLB | (options->page_size == DMG_PAGE_2M ? MFD_HUGE_2MB : MFD_HUGE_1GB);
+    dmg_status status = create_and_map(segment, options->bytes, page_bytes, flags);
+    if (status == DMG_OK) {
         return DMG_OK;
     }
-    uint64_t pages = options->bytes / page_bytes + (options->bytes % page_bytes != 0);
-    dmg_log(DMG_LOG_WARNING, "no_hugepages",
-            "wanted=%s used=default why=\"%s\" remedy=\"as root: echo %" PRIu64
-            " > /sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages\"",
-            is_2m ? "2M" : "1G", dmg_error_message(), pages, page_bytes >> 10);
-    return create_and_map(segment, options->bytes, PAGE_2M, 0);
+    /* Where less is allowed, the warning comes with what was got: dmg_placement_check_pages. */
+    return options->allow_fallback
+               ? create_and_map(segment, options->bytes, PAGE_2M, 0)
+               : dmg_error_prefix(status, "a segment in huge pages of %" PRIu64 " MiB", page_bytes >> 20);
 }
 
 /* ---- named ---- */
@@ -155,6 +153,34 @@ static dmg_status device_bytes(const char *path, const struct stat *about, uint6
     int found = fscanf(file, "%" SCNu64, bytes);
     fclose(file);
     return found == 1 ? DMG_OK : dmg_error(DMG_ERR_IO, "%s does not say the size of %s", size_path, path);
+}
+
+/* The NUMA node that a file of the system names; -1: none. */
+static int read_node(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    int node = -1;
+    if (file) {
+        node = fscanf(file, "%d", &node) == 1 ? node : -1;
+        fclose(file);
+    }
+    return node;
+}
+
+/* Where a DAX device's memory lies, by its number; a PCI device's, by the folder of its resource file. */
+static int node_of_device(const struct stat *about)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/sys/dev/char/%u:%u/target_node", major(about->st_rdev), minor(about->st_rdev));
+    return read_node(path);
+}
+
+static int node_of_resource(const char *resource)
+{
+    char path[128];
+    const char *slash = strrchr(resource, '/');
+    snprintf(path, sizeof path, "%.*s/numa_node", slash ? (int)(slash - resource) : 1, slash ? resource : ".");
+    return read_node(path);
 }
 
 /* How much the memory node wants of memory that has a name. */
@@ -181,14 +207,11 @@ static dmg_status fit(const named_wish *wish, uint64_t page_bytes, uint64_t avai
     return DMG_OK;
 }
 
-/* Map all of it. What its last user left is zeroed. */
+/* Map all of it. What its last user left is zeroed later, where it is to lie. */
 static dmg_status map_used(dmg_shm_segment *segment)
 {
-    dmg_status status = dmg_shm_map(segment->descriptor, segment->mapped_bytes, segment->alignment, &segment->pointer);
-    if (status == DMG_OK) {
-        memset(segment->pointer, 0, segment->mapped_bytes);
-    }
-    return status;
+    segment->is_used = true;
+    return dmg_shm_map(segment->descriptor, segment->mapped_bytes, segment->alignment, &segment->pointer);
 }
 
 /* Memory that was there before has one user: both would begin at its start. Only processes of this host are told. */
@@ -215,6 +238,8 @@ static dmg_status open_device(const named_wish *wish, dmg_shm_segment *segment, 
     if (segment->descriptor < 0) {
         return dmg_error_errno(DMG_ERR_IO, errno, "opening the device %s", path);
     }
+    segment->is_device = true;
+    segment->device_node = node_of_device(about);
     status = lock_memory(path, segment->descriptor);
     return status == DMG_OK ? map_used(segment) : status;
 }
@@ -240,24 +265,19 @@ static dmg_status find_page_bytes(const char *path, int descriptor, struct statf
 /* What the machine has for a hugetlbfs mount without a limit of its own, which says of itself that it has 0. */
 static uint64_t free_hugepage_bytes(uint64_t page_bytes)
 {
-    char path[96];
-    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/free_hugepages", page_bytes >> 10);
-    FILE *file = fopen(path, "re");
-    uint64_t count = 0;
-    if (file) {
-        count = fscanf(file, "%" SCNu64, &count) == 1 ? count : 0;
-        fclose(file);
-    }
+    dmg_huge_pages pages;
     uint64_t bytes;
-    return dmg_checked_multiply(count, page_bytes, &bytes) ? bytes : UINT64_MAX;
+    (void)dmg_huge_pages_read(page_bytes, -1, &pages);
+    return dmg_checked_multiply(pages.available, page_bytes, &bytes) ? bytes : UINT64_MAX;
 }
 
 /* A file would be sparse, and its first write to a missing page would end the process. */
 static dmg_status check_room(const char *path, const struct statfs *system, uint64_t wanted_bytes)
 {
-    uint64_t free_bytes = system->f_type == HUGETLBFS_MAGIC && system->f_blocks == 0
-                              ? free_hugepage_bytes((uint64_t)system->f_bsize)
-                              : (uint64_t)system->f_bavail * (uint64_t)system->f_bsize;
+    uint64_t free_bytes = (uint64_t)system->f_bavail * (uint64_t)system->f_bsize;
+    if (system->f_blocks == 0) { /* no limit of its own */
+        free_bytes = system->f_type == HUGETLBFS_MAGIC ? free_hugepage_bytes((uint64_t)system->f_bsize) : UINT64_MAX;
+    }
     if (system->f_type != SYSFS_MAGIC && wanted_bytes > free_bytes) {
         return dmg_error(DMG_ERR_MEMORY, "%s: its file system has %" PRIu64 " bytes free, and %" PRIu64 " are wanted",
                          path, free_bytes, wanted_bytes);
@@ -290,6 +310,8 @@ static dmg_status open_existing(const named_wish *wish, dmg_shm_segment *segment
     if (status == DMG_OK) {
         uint64_t there = (uint64_t)about.st_blocks * 512;
         status = check_room(path, &system, segment->mapped_bytes > there ? segment->mapped_bytes - there : 0);
+        segment->is_device = system.f_type == SYSFS_MAGIC;
+        segment->device_node = segment->is_device ? node_of_resource(path) : -1;
     }
     return status == DMG_OK ? map_used(segment) : status;
 }
@@ -300,11 +322,6 @@ static dmg_status create_file(const named_wish *wish, dmg_shm_segment *segment)
     struct statfs system;
     uint64_t page_bytes;
     dmg_status status = find_page_bytes(options->path, segment->descriptor, &system, &page_bytes);
-    if (status == DMG_OK && system.f_type == TMPFS_MAGIC && options->page_size != DMG_PAGE_DEFAULT) {
-        dmg_log(DMG_LOG_WARNING, "no_hugepages",
-                "wanted=%s used=default why=\"%s is not in hugetlbfs\" remedy=\"name a file in a hugetlbfs mount\"",
-                options->page_size == DMG_PAGE_2M ? "2M" : "1G", options->path);
-    }
     if (status == DMG_OK) {
         status = fit(wish, page_bytes, INT64_MAX - page_bytes, segment);
     }
@@ -332,9 +349,16 @@ static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
     if (is_there && wish->may_exist) {
         return open_existing(wish, segment);
     }
-    segment->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SEGMENT_MODE);
+    int folder;
+    const char *name;
+    dmg_status status = dmg_folder_to_make_in(path, &folder, &name);
+    if (status != DMG_OK) {
+        return status;
+    }
+    segment->descriptor = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SEGMENT_MODE);
+    int failed = errno;
+    close(folder);
     if (segment->descriptor < 0) {
-        int failed = errno;
         return failed == EEXIST ? dmg_error(DMG_ERR_EXISTS,
                                             "the file %s exists already; another memory node uses it, or one that was "
                                             "killed left it: then remove it",
@@ -349,7 +373,7 @@ static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
     if (wish->may_exist) {
         (void)flock(segment->descriptor, LOCK_EX | LOCK_NB);
     }
-    dmg_status status = create_file(wish, segment);
+    status = create_file(wish, segment);
     if (status != DMG_OK) {
         return status;
     }
@@ -384,39 +408,24 @@ dmg_status dmg_shm_segment_open(const char *path, uint64_t bytes, uint64_t align
 
 /* ---- placement ---- */
 
-/* NULL, or why the memory cannot be bound to the node. */
-static const char *bind_to_node(const dmg_shm_segment *segment, int node)
+/* Put the mapped segment where it was asked for, and its pages there: before the first byte of it is touched. */
+static dmg_status place(const dmg_segment_options *options, dmg_shm_segment *segment)
 {
-    if (numa_available() < 0) {
-        return "the kernel has no NUMA support";
+    dmg_status status = segment->is_device ? dmg_placement_check_device(options, options->path, segment->device_node)
+                                           : dmg_placement_bind(options, segment->pointer, segment->mapped_bytes);
+    if (status == DMG_OK) {
+        status = dmg_placement_check_pages(options, segment->pointer, segment->bytes, &segment->placement);
     }
-    if (node > numa_max_node() || !numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned int)node)) {
-        return "there is no such NUMA node, or this process may not use it";
+    if (status == DMG_OK && segment->is_used) {
+        status = dmg_populate(segment->pointer, segment->mapped_bytes, true, options->populated_bytes);
     }
-    struct bitmask *mask = numa_allocate_nodemask();
-    if (!mask) {
-        return "out of memory";
+    if (status == DMG_OK) {
+        status = dmg_placement_finish(options, segment->pointer, segment->bytes, segment->is_used, &segment->placement);
     }
-    numa_bitmask_setbit(mask, (unsigned int)node);
-    long failed = mbind(segment->pointer, segment->bytes, MPOL_BIND, mask->maskp, mask->size + 1, 0);
-    numa_free_nodemask(mask);
-    return failed ? "the kernel refused the binding" : NULL;
-}
-
-static dmg_status prefault(const dmg_shm_segment *segment)
-{
-    if (madvise(segment->pointer, segment->bytes, MADV_POPULATE_WRITE) == 0) {
-        return DMG_OK;
+    if (segment->is_device) {
+        segment->placement.numa_node = segment->device_node;
     }
-    if (errno != EINVAL) {
-        return dmg_error_errno(DMG_ERR_MEMORY, errno, "pre-faulting %" PRIu64 " bytes", segment->bytes);
-    }
-    /* Kernels before 5.14 do not know the advice: touch every page. */
-    uint64_t step = (uint64_t)sysconf(_SC_PAGESIZE);
-    for (uint64_t offset = 0; offset < segment->bytes; offset += step) {
-        ((volatile char *)segment->pointer)[offset] = 0;
-    }
-    return DMG_OK;
+    return status;
 }
 
 dmg_status dmg_shm_segment_create(const dmg_segment_options *options, bool may_exist, uint64_t behind_min,
@@ -425,16 +434,8 @@ dmg_status dmg_shm_segment_create(const dmg_segment_options *options, bool may_e
     const named_wish wish = {options, may_exist, behind_min, behind_max};
     *segment = (dmg_shm_segment){.descriptor = -1};
     dmg_status status = options->path ? open_named(&wish, segment) : open_anonymous(options, segment);
-    if (status == DMG_OK && options->numa_node >= 0) {
-        const char *refusal = bind_to_node(segment, options->numa_node);
-        if (refusal) {
-            dmg_log(DMG_LOG_WARNING, "numa_node_not_used",
-                    "wanted=%d used=any why=\"%s\" remedy=\"choose one that `numactl --hardware` lists\"",
-                    options->numa_node, refusal);
-        }
-    }
-    if (status == DMG_OK && options->prefault) {
-        status = prefault(segment);
+    if (status == DMG_OK) {
+        status = place(options, segment);
     }
     if (status != DMG_OK) {
         dmg_shm_segment_destroy(segment);

@@ -196,26 +196,31 @@ static dmg_status listen_and_watch(dmg_shm_server *server, const char *bind_to)
     return DMG_OK;
 }
 
+bool dmg_shm_is_network(const dmg_transport_parameters *parameters, const char *bind_to)
+{
+    bool is_name = bind_to && (bind_to[0] == '@' || bind_to[0] == '/');
+    return !is_name && (bind_to || dmg_transport_parameter_get(parameters, "port", NULL));
+}
+
 /* Where to listen: HOST (with the parameter port) is TCP, and so is a port alone. */
 static dmg_status find_place(const dmg_transport_parameters *parameters, const char *bind_to, dmg_shm_server *server,
                              char place[DMG_ADDRESS_STRING_BYTES])
 {
-    const char *port = dmg_transport_parameter_get(parameters, "port", NULL);
+    const char *port = dmg_transport_parameter_get(parameters, "port", "0");
     if (dmg_transport_parameter_get(parameters, "path", NULL) && !server->path[0]) {
         return dmg_error(DMG_ERR_ARGUMENT,
                          "the transport's parameter path= names no memory for memory node %u; give "
                          "one for each, as in path=A+B",
                          (unsigned int)server->node);
     }
-    bool is_name = bind_to && (bind_to[0] == '@' || bind_to[0] == '/');
-    server->is_network = !is_name && (bind_to || port);
+    server->is_network = dmg_shm_is_network(parameters, bind_to);
     if (!server->is_network) {
         snprintf(place, DMG_ADDRESS_STRING_BYTES, "%s", bind_to ? bind_to : "");
         return DMG_OK;
     }
     const char *host = bind_to ? bind_to : "127.0.0.1";
     bool needs_brackets = host[0] != '[' && strchr(host, ':') != strrchr(host, ':');
-    snprintf(place, DMG_ADDRESS_STRING_BYTES, needs_brackets ? "[%s]:%s" : "%s:%s", host, port ? port : "0");
+    snprintf(place, DMG_ADDRESS_STRING_BYTES, needs_brackets ? "[%s]:%s" : "%s:%s", host, port);
     if (!server->path[0]) {
         return dmg_error(
             DMG_ERR_ARGUMENT,
@@ -243,8 +248,8 @@ static dmg_status make_segment(dmg_shm_server *server, const dmg_segment_options
 {
     dmg_segment_options options = *wanted;
     bool has_path = server->path[0] != '\0';
-    uint64_t behind_min = server->is_network ? DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MIN * DMG_SHM_AREA_BYTES : 0;
-    uint64_t behind_max = server->is_network ? DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MAX * DMG_SHM_AREA_BYTES : 0;
+    uint64_t behind_min = server->is_network ? DMG_SHM_BEHIND_MIN : 0;
+    uint64_t behind_max = server->is_network ? DMG_SHM_BEHIND_MAX : 0;
     options.path = has_path ? server->path : wanted->path;
     dmg_status status = dmg_shm_segment_create(&options, has_path, behind_min, behind_max, &server->segment);
     if (status == DMG_OK && server->is_network) {
@@ -333,4 +338,9 @@ void *dmg_shm_server_segment(void *implementation, uint64_t *bytes)
     dmg_shm_server *server = implementation;
     *bytes = server->segment.bytes;
     return dmg_shm_view_pointer(&server->view);
+}
+
+dmg_placement dmg_shm_server_placement(void *implementation)
+{
+    return ((dmg_shm_server *)implementation)->segment.placement;
 }

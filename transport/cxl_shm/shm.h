@@ -236,6 +236,10 @@ typedef struct dmg_shm_segment {
     uint64_t alignment;
     uint64_t mapped_bytes; /**< with what lies behind the segment */
     char *created_path;    /**< the file that we made and will unlink, or NULL */
+    bool is_used;          /**< it was there before: its bytes are another's, until they are zeroed */
+    bool is_device;        /**< that decides by itself where its memory lies */
+    int device_node;       /**< where, or -1 */
+    dmg_placement placement;
 } dmg_shm_segment;
 
 /**
@@ -261,11 +265,19 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
 /** The same without coherence. */
 #define DMG_SHM_CAPABILITIES_SOFTWARE (DMG_SHM_CAPABILITIES & ~(uint32_t)DMG_CAPABILITY_COHERENT)
 
+/** How many bytes behind the segment a memory node wants, and would use, when clients connect by TCP. */
+#define DMG_SHM_BEHIND_MIN (DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MIN * DMG_SHM_AREA_BYTES)
+#define DMG_SHM_BEHIND_MAX (DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MAX * DMG_SHM_AREA_BYTES)
+/** Whether clients connect by TCP to a memory node that is bound so. */
+bool dmg_shm_is_network(const dmg_transport_parameters *parameters, const char *bind_to);
+dmg_status dmg_shm_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
+                                  dmg_segment_demand *demand);
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation);
 void dmg_shm_server_destroy(void *implementation);
 const char *dmg_shm_server_address(void *implementation);
 void *dmg_shm_server_segment(void *implementation, uint64_t *bytes);
+dmg_placement dmg_shm_server_placement(void *implementation);
 uint32_t dmg_shm_server_progress(void *implementation);
 void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns);
 void dmg_shm_server_wake(void *implementation);

@@ -8,6 +8,7 @@
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/folder.h"
 #include "transport/cxl_shm/shm.h"
 
 #include <errno.h>
@@ -126,6 +127,18 @@ static void print_address(int listener, const char *bind_to, const dmg_shm_place
              path + 1);
 }
 
+/* A socket is made like a file: not among devices. */
+static dmg_status check_folder(const char *path)
+{
+    int folder;
+    const char *name;
+    dmg_status status = dmg_folder_to_make_in(path, &folder, &name);
+    if (status == DMG_OK) {
+        close(folder);
+    }
+    return status;
+}
+
 dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES])
 {
     char fresh[80];
@@ -141,6 +154,9 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
     dmg_shm_place place;
     int created;
     dmg_status status = dmg_shm_parse_address(bind_to, &place);
+    if (status == DMG_OK && bind_to[0] == '/') {
+        status = check_folder(bind_to);
+    }
     if (status == DMG_OK) {
         status = create_socket(&place, &created);
     }

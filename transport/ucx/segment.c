@@ -7,88 +7,45 @@
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"
-#include "core/base/log.h"
+#include "core/base/populate.h"
+#include "transport/placement.h"
 #include "transport/ucx/ucx.h"
 
 #include <errno.h>
-#include <numaif.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
-#define ALIGNMENT      (UINT64_C(2) << 20)
-#define NUMA_NODES_MAX 1024
-#define BITS_PER_WORD  (8 * (int)sizeof(unsigned long))
+#define ALIGNMENT DMG_UCX_SEGMENT_ALIGNMENT
 
-/** A machine without this node is not in the way: where the pages lie is a wish. */
-static void bind_to_numa_node(void *start, uint64_t bytes, int numa_node)
+/* UCX writes to all of a segment of posix at once: the pages had better come from the right node, and by many. */
+static ucs_status_t map_memory(const dmg_segment_options *options, ucp_context_h context, const char *transports,
+                               const ucp_mem_map_params_t *parameters, ucp_mem_h *handle)
 {
-    if (numa_node < 0) {
-        return;
-    }
-    unsigned long mask[NUMA_NODES_MAX / BITS_PER_WORD] = {0};
-    bool is_bound = false;
-    if (numa_node < NUMA_NODES_MAX) {
-        mask[numa_node / BITS_PER_WORD] = 1UL << (numa_node % BITS_PER_WORD);
-        is_bound = mbind(start, bytes, MPOL_BIND, mask, NUMA_NODES_MAX, MPOL_MF_MOVE) == 0;
-    }
-    if (!is_bound) {
-        dmg_log(DMG_LOG_WARNING, "numa_node_unavailable", "numa_node=%d remedy=\"numactl --hardware lists the nodes\"",
-                numa_node);
-    }
+    dmg_placement_policy before;
+    dmg_placement_enter(options, &before);
+    bool is_written = strcmp(transports, "posix") == 0;
+    dmg_ucx_helpers *helpers = is_written ? dmg_ucx_helpers_start(parameters->length, options->populated_bytes) : NULL;
+    ucs_status_t status = ucp_mem_map(context, parameters, handle);
+    dmg_ucx_helpers_stop(helpers);
+    dmg_placement_leave(&before);
+    return status;
 }
 
-static dmg_status touch_pages(uint8_t *start, uint64_t bytes)
+static dmg_status allocate_by_ucx(const dmg_segment_options *options, uint64_t bytes, ucp_context_h context,
+                                  const char *transports, dmg_ucx_segment *segment)
 {
-    if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) {
-        return DMG_OK;
-    }
-    if (errno != EINVAL && errno != ENOSYS) {
-        return dmg_error_errno(DMG_ERR_MEMORY, errno, "touching the segment's %llu bytes", (unsigned long long)bytes);
-    }
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    for (uint64_t at = 0; at < bytes; at += page) {
-        ((volatile uint8_t *)start)[at] = 0;
-    }
-    return DMG_OK;
-}
-
-/** A segment that outgrows /dev/shm kills its process when a page is touched, much later: look first. */
-static dmg_status check_shared_memory_space(uint64_t bytes)
-{
-    struct statvfs space;
-    if (statvfs("/dev/shm", &space) != 0) {
-        return DMG_OK;
-    }
-    uint64_t free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
-    if (bytes > free_bytes) {
-        return dmg_error(
-            DMG_ERR_MEMORY,
-            "a segment of %llu bytes in shared memory: /dev/shm has %llu left: mount it larger, or use data=message",
-            (unsigned long long)bytes, (unsigned long long)free_bytes);
-    }
-    return DMG_OK;
-}
-
-static dmg_status allocate_by_ucx(uint64_t bytes, ucp_context_h context, const char *transports,
-                                  dmg_ucx_segment *segment)
-{
-    if (strcmp(transports, "posix") == 0) {
-        dmg_status status = check_shared_memory_space(bytes + ALIGNMENT);
-        if (status != DMG_OK) {
-            return status;
-        }
-    }
     ucp_mem_map_params_t parameters = {
         .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS,
         .length = bytes + ALIGNMENT,
         .flags = UCP_MEM_MAP_ALLOCATE,
     };
-    ucs_status_t status = ucp_mem_map(context, &parameters, &segment->handle);
+    ucs_status_t status = map_memory(options, context, transports, &parameters, &segment->handle);
     if (status != UCS_OK) {
+        segment->handle = NULL;
         return dmg_error(DMG_ERR_MEMORY,
-                         "allocating a segment of %llu bytes through UCX's %s: %s: use a smaller one, or data=message",
+                         "allocating a segment of %llu bytes through UCX's %s: %s: use a smaller one, or data=message "
+                         "(--log-level info shows what UCX says)",
                          (unsigned long long)bytes, transports, ucs_status_string(status));
     }
     segment->context = context;
@@ -104,27 +61,26 @@ static dmg_status allocate_by_ucx(uint64_t bytes, ucp_context_h context, const c
 
 static dmg_status allocate_privately(const dmg_segment_options *options, uint64_t bytes, dmg_ucx_segment *segment)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    uint64_t page = options->page_size == DMG_PAGE_1G ? UINT64_C(1) << 30 : ALIGNMENT;
-    if (options->page_size != DMG_PAGE_DEFAULT) {
-        uint64_t rounded;
-        int page_shift = options->page_size == DMG_PAGE_1G ? 30 : 21;
-        if (dmg_checked_round_up(bytes, page, &rounded)) {
-            void *memory = mmap(NULL, rounded, PROT_READ | PROT_WRITE,
-                                (flags & ~MAP_NORESERVE) | MAP_HUGETLB | (page_shift << MAP_HUGE_SHIFT), -1, 0);
-            if (memory != MAP_FAILED) {
-                segment->mapping = memory;
-                segment->mapping_bytes = rounded;
-                segment->start = memory;
-                return DMG_OK;
-            }
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    uint64_t page_bytes = dmg_page_size_bytes(options->page_size);
+    uint64_t rounded = 0;
+    if (page_bytes && dmg_checked_round_up(bytes, page_bytes, &rounded)) {
+        int page_shift = __builtin_ctzll(page_bytes);
+        void *memory =
+            mmap(NULL, rounded, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB | (page_shift << MAP_HUGE_SHIFT), -1, 0);
+        if (memory != MAP_FAILED) {
+            segment->mapping = memory;
+            segment->mapping_bytes = rounded;
+            segment->start = memory;
+            return DMG_OK;
         }
-        dmg_log(DMG_LOG_WARNING, "hugepages_unavailable",
-                "bytes=%llu page_bytes=%llu remedy=\"reserve them in /proc/sys/vm/nr_hugepages\"",
-                (unsigned long long)bytes, (unsigned long long)page);
+        if (!options->allow_fallback) {
+            return dmg_error_errno(DMG_ERR_MEMORY, errno, "a segment of %" PRIu64 " huge pages of %" PRIu64 " MiB",
+                                   rounded / page_bytes, page_bytes >> 20);
+        }
     }
     segment->mapping_bytes = bytes + ALIGNMENT;
-    segment->mapping = mmap(NULL, segment->mapping_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    segment->mapping = mmap(NULL, segment->mapping_bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0);
     if (segment->mapping == MAP_FAILED) {
         segment->mapping = NULL;
         return dmg_error_errno(DMG_ERR_MEMORY, errno, "allocating a segment of %llu bytes", (unsigned long long)bytes);
@@ -132,6 +88,24 @@ static dmg_status allocate_privately(const dmg_segment_options *options, uint64_
     segment->start = (uint8_t *)(((uintptr_t)segment->mapping + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
     madvise(segment->start, bytes, MADV_HUGEPAGE);
     return DMG_OK;
+}
+
+static dmg_status place(const dmg_segment_options *options, const char *transports, dmg_ucx_segment *segment)
+{
+    /* Heap memory of UCX is not promised to be zero; shared memory is fresh from the kernel, and posix has its pages.
+     */
+    bool is_of_card = dmg_ucx_data_kind(transports) == DMG_UCX_DATA_NIC;
+    bool is_populated = is_of_card || strcmp(transports, "posix") == 0;
+    dmg_status status = dmg_placement_bind(options, segment->start, segment->bytes);
+    if (status == DMG_OK) {
+        status = dmg_placement_check_pages(options, segment->start, segment->bytes, &segment->placement);
+    }
+    if (status == DMG_OK && is_of_card) {
+        status = dmg_populate(segment->start, segment->bytes, true, options->populated_bytes);
+    }
+    return status == DMG_OK
+               ? dmg_placement_finish(options, segment->start, segment->bytes, is_populated, &segment->placement)
+               : status;
 }
 
 dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_context_h context, const char *transports,
@@ -151,17 +125,10 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
                          (unsigned long long)options->bytes);
     }
     segment->bytes = bytes;
-    dmg_status status = context != NULL ? allocate_by_ucx(bytes, context, transports, segment)
+    dmg_status status = context != NULL ? allocate_by_ucx(options, bytes, context, transports, segment)
                                         : allocate_privately(options, bytes, segment);
     if (status == DMG_OK) {
-        bind_to_numa_node(segment->start, bytes, options->numa_node);
-    }
-    if (status == DMG_OK && options->prefault) {
-        status = touch_pages(segment->start, bytes);
-    }
-    if (status == DMG_OK && context != NULL && dmg_ucx_data_kind(transports) == DMG_UCX_DATA_NIC) {
-        /* Heap memory of UCX is not promised to be zero; shared memory is fresh from the kernel. */
-        memset(segment->start, 0, bytes);
+        status = place(options, context != NULL ? transports : "", segment);
     }
     if (status != DMG_OK) {
         dmg_ucx_segment_destroy(segment);

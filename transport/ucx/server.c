@@ -4,6 +4,7 @@
  */
 #include "transport/ucx/server.h"
 #include "core/base/error.h"
+#include "core/base/huge_pages.h"
 #include "core/base/log.h"
 
 #include <arpa/inet.h>
@@ -93,37 +94,24 @@ void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes)
 
 static bool has_free_hugepages(uint64_t bytes)
 {
-    FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
-    unsigned long long count = 0;
-    if (file != NULL) {
-        if (fscanf(file, "%llu", &count) != 1) {
-            count = 0;
-        }
-        fclose(file);
-    }
-    return bytes / (2 << 20) + 2 <= count;
+    dmg_huge_pages pages;
+    return dmg_huge_pages_read(DMG_UCX_SEGMENT_ALIGNMENT, -1, &pages) &&
+           bytes / DMG_UCX_SEGMENT_ALIGNMENT + 2 <= pages.available;
 }
 
 /** Decide what carries one-sided operations; "" when the server does them by message. */
-static void choose_data(dmg_ucx_server *server, const dmg_ucx_settings *settings, const dmg_server_options *options,
-                        bool is_loopback)
+static const char *choose_data(const dmg_ucx_settings *settings, const dmg_segment_options *segment, bool is_loopback)
 {
-    const char *chosen = "";
     if (settings->data_transports[0] != '\0') {
-        chosen = settings->data_transports;
-    } else if (settings->data == DMG_UCX_DATA_AUTO && is_loopback) {
-        chosen = "posix";
-        if (options->segment.page_size != DMG_PAGE_DEFAULT && has_free_hugepages(options->segment.bytes)) {
-            chosen = "sysv";
-        } else if (options->segment.page_size != DMG_PAGE_DEFAULT) {
-            dmg_log(DMG_LOG_WARNING, "hugepages_unavailable",
-                    "bytes=%llu remedy=\"reserve them in /proc/sys/vm/nr_hugepages\"",
-                    (unsigned long long)options->segment.bytes);
-        }
-    } else if (settings->data == DMG_UCX_DATA_AUTO && dmg_ucx_has_rdma_device()) {
-        chosen = "rc_verbs";
+        return settings->data_transports;
     }
-    snprintf(server->data_transports, sizeof(server->data_transports), "%.31s", chosen);
+    if (settings->data == DMG_UCX_DATA_AUTO && is_loopback) {
+        /* Of UCX's two kinds of shared memory one has huge pages. */
+        bool wants_sysv =
+            segment->page_size != DMG_PAGE_DEFAULT && (!segment->allow_fallback || has_free_hugepages(segment->bytes));
+        return wants_sysv ? "sysv" : "posix";
+    }
+    return settings->data == DMG_UCX_DATA_AUTO && dmg_ucx_has_rdma_device() ? "rc_verbs" : "";
 }
 
 /** Open the context of the one-sided lane, and its segment and worker in it. */
@@ -341,6 +329,32 @@ static dmg_status choose_bind(const dmg_server_options *options, const dmg_ucx_s
     return DMG_OK;
 }
 
+dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
+                                  dmg_segment_demand *demand)
+{
+    dmg_ucx_settings settings;
+    char bind_text[DMG_ADDRESS_STRING_BYTES];
+    struct sockaddr_storage address;
+    socklen_t address_bytes;
+    dmg_status status = dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings);
+    if (status == DMG_OK) {
+        status = choose_bind(options, &settings, bind_text);
+    }
+    if (status == DMG_OK) {
+        status = dmg_ucx_resolve(bind_text, settings.port, &address, &address_bytes);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    const char *chosen = choose_data(&settings, &options->segment, dmg_ucx_is_loopback(&address));
+    return dmg_ucx_demand_of(&options->segment, chosen, demand);
+}
+
+dmg_placement dmg_ucx_server_placement(void *implementation)
+{
+    return ((dmg_ucx_server *)implementation)->segment.placement;
+}
+
 dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation)
 {
@@ -379,7 +393,8 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
         status = dmg_error_errno(DMG_ERR_IO, errno, "creating a memory node");
     }
     if (status == DMG_OK) {
-        choose_data(server, &settings, options, dmg_ucx_is_loopback(&address));
+        const char *chosen = choose_data(&settings, &options->segment, dmg_ucx_is_loopback(&address));
+        snprintf(server->data_transports, sizeof(server->data_transports), "%.31s", chosen);
         status = create_data(server, &settings, options);
     }
     if (status == DMG_OK) {

@@ -166,7 +166,11 @@ typedef struct dmg_ucx_segment {
     ucp_mem_h handle;
     void *mapping; /**< private memory, when there is no context */
     uint64_t mapping_bytes;
+    dmg_placement placement;
 } dmg_ucx_segment;
+
+/** UCX gives one-sided keys to memory that it allocated itself, at any page: the segment is cut from more. */
+#define DMG_UCX_SEGMENT_ALIGNMENT (UINT64_C(2) << 20)
 
 /** Memory that UCX allocates so that it has one-sided lanes (context not NULL), or private memory for service by
  * message. */
@@ -174,8 +178,28 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
                                   dmg_ucx_segment *segment);
 void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
 
+/* ---- demand.c: what a segment takes, before it is made ---- */
+
+/** What making a segment over these transports ("" by message) would take. */
+dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *transports, dmg_segment_demand *demand);
+
+/* ---- helpers.c: threads beside UCX, while it allocates ---- */
+
+typedef struct dmg_ucx_helpers dmg_ucx_helpers;
+/**
+ * UCX writes zeros to all of a new file in /dev/shm, in one thread. Find that file among the open ones of this process,
+ * and take its pages by several threads meanwhile, so that UCX finds them there. NULL when that is not to be: UCX does
+ * without.
+ */
+dmg_ucx_helpers *dmg_ucx_helpers_start(uint64_t bytes, _Atomic uint64_t *populated);
+/** UCX has allocated, or has not. NULL is allowed. */
+void dmg_ucx_helpers_stop(dmg_ucx_helpers *helpers);
+
 /* ---- server.c ---- */
 
+dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
+                                  dmg_segment_demand *demand);
+dmg_placement dmg_ucx_server_placement(void *implementation);
 dmg_status dmg_ucx_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation);
 void dmg_ucx_server_destroy(void *implementation);

@@ -1,0 +1,189 @@
+#include "core/base/memory_room.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LINE_BYTES 512
+
+/* ---- numbers in files of the kernel ---- */
+
+/* The sum of the values that stand behind any of the keys, at the beginning of a line; false when there is none. */
+static bool sum_of(const char *path, const char *const *keys, uint64_t unit, uint64_t *sum)
+{
+    FILE *file = fopen(path, "re");
+    bool is_found = false;
+    char line[LINE_BYTES];
+    *sum = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        for (const char *const *key = keys; *key; key++) {
+            size_t length = strlen(*key);
+            uint64_t value;
+            if (strncmp(line, *key, length) == 0 && (line[length] == ' ' || line[length] == ':') &&
+                sscanf(line + length + 1, "%" SCNu64, &value) == 1) {
+                *sum += value * unit;
+                is_found = true;
+            }
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return is_found;
+}
+
+/* False also for "max". */
+static bool read_number(const char *path, uint64_t *value)
+{
+    FILE *file = fopen(path, "re");
+    bool is_found = file && fscanf(file, "%" SCNu64, value) == 1;
+    if (file) {
+        fclose(file);
+    }
+    return is_found;
+}
+
+/* ---- the machine ---- */
+
+static void look_at_machine(const char *root, dmg_memory_room *room)
+{
+    static const char *const keys[] = {"MemAvailable", "SwapFree", NULL};
+    char path[PATH_MAX];
+    uint64_t bytes;
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    if (sum_of(path, keys, 1024, &bytes)) {
+        room->available_bytes = bytes;
+        snprintf(room->limiter, sizeof room->limiter, "this machine");
+    }
+}
+
+void dmg_memory_room_read_node(const char *root, int node, dmg_memory_room *room)
+{
+    static const char *const names[] = {"MemFree", "Active(file)", "Inactive(file)", "SReclaimable"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    char texts[NAMES][48];
+    const char *keys[NAMES + 1] = {NULL};
+    for (int name = 0; name < NAMES; name++) {
+        snprintf(texts[name], sizeof texts[name], "Node %d %s", node, names[name]);
+        keys[name] = texts[name];
+    }
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/meminfo", root, node);
+    *room = (dmg_memory_room){.available_bytes = UINT64_MAX};
+    snprintf(room->limiter, sizeof room->limiter, "NUMA node %d", node);
+    uint64_t bytes;
+    if (sum_of(path, keys, 1024, &bytes)) {
+        room->available_bytes = bytes;
+    }
+}
+
+/* ---- control groups ---- */
+
+/* The files of a version, and what of a group's usage the kernel takes back before it kills: pages of files. */
+typedef struct group_version {
+    const char *mount;
+    const char *limit;
+    const char *usage;
+    const char *const *reclaimable;
+} group_version;
+
+static const char *const reclaimable_1[] = {"total_inactive_file", "total_active_file", NULL};
+static const char *const reclaimable_2[] = {"inactive_file", "active_file", "slab_reclaimable", NULL};
+static const group_version version_1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                        reclaimable_1};
+static const group_version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", reclaimable_2};
+
+static void look_at_group(const char *root, const group_version *version, const char *group, dmg_memory_room *room)
+{
+    char path[PATH_MAX];
+    uint64_t limit, usage, reclaimable;
+    snprintf(path, sizeof path, "%s/%s%s/%s", root, version->mount, group, version->limit);
+    bool has_limit = read_number(path, &limit);
+    snprintf(path, sizeof path, "%s/%s%s/%s", root, version->mount, group, version->usage);
+    if (!has_limit || !read_number(path, &usage)) {
+        return;
+    }
+    snprintf(path, sizeof path, "%s/%s%s/memory.stat", root, version->mount, group);
+    if (!sum_of(path, version->reclaimable, 1, &reclaimable)) {
+        reclaimable = 0;
+    }
+    uint64_t kept = usage > reclaimable ? usage - reclaimable : 0;
+    uint64_t left = limit > kept ? limit - kept : 0;
+    if (left < room->available_bytes) {
+        room->available_bytes = left;
+        snprintf(room->limiter, sizeof room->limiter, "the control group %s", *group ? group : "/");
+    }
+}
+
+/* The group and all groups around it: the limit of each holds. Folders that a container does not show say nothing. */
+static void look_at_groups(const char *root, const group_version *version, char *group, dmg_memory_room *room)
+{
+    for (;;) {
+        size_t length = strlen(group);
+        while (length > 0 && group[length - 1] == '/') {
+            group[--length] = '\0';
+        }
+        look_at_group(root, version, group, room);
+        char *slash = strrchr(group, '/');
+        if (!slash) {
+            return;
+        }
+        *slash = '\0';
+    }
+}
+
+/* A line is "NUMBER:CONTROLLERS:GROUP"; version 2 has no controllers. */
+static void look_at_line(const char *root, char *line, dmg_memory_room *room)
+{
+    char *controllers = strchr(line, ':');
+    char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!group) {
+        return;
+    }
+    *group++ = '\0';
+    group[strcspn(group, "\n")] = '\0';
+    controllers++;
+    bool is_memory = false;
+    for (const char *at = controllers; *at; at += strcspn(at, ","), at += *at == ',') {
+        is_memory = is_memory || (strcspn(at, ",") == 6 && strncmp(at, "memory", 6) == 0);
+    }
+    if (is_memory || !*controllers) {
+        look_at_groups(root, is_memory ? &version_1 : &version_2, group, room);
+    }
+}
+
+void dmg_memory_room_read(const char *root, dmg_memory_room *room)
+{
+    char path[PATH_MAX];
+    char line[PATH_MAX];
+    *room = (dmg_memory_room){.available_bytes = UINT64_MAX, .limiter = "this machine"};
+    look_at_machine(root, room);
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        look_at_line(root, line, room);
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+/* ---- address space ---- */
+
+uint64_t dmg_address_space_left(uint64_t *limit_bytes)
+{
+    struct rlimit limit;
+    uint64_t pages = 0;
+    *limit_bytes = UINT64_MAX;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        !read_number("/proc/self/statm", &pages)) {
+        return UINT64_MAX;
+    }
+    *limit_bytes = limit.rlim_cur;
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}

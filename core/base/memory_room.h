@@ -1,0 +1,34 @@
+/**
+ * @file memory_room.h
+ * How much memory this process may still take: of the machine, of its control groups, of its address space.
+ *
+ * Memory is promised by the kernel long before it is there, and who touches too much is killed. So what is going to be
+ * touched is asked for first.
+ */
+#ifndef DMG_CORE_BASE_MEMORY_ROOM_H
+#define DMG_CORE_BASE_MEMORY_ROOM_H
+
+#include <stdint.h>
+
+typedef struct dmg_memory_room {
+    uint64_t available_bytes; /**< UINT64_MAX: nobody says */
+    char limiter[192];        /**< whose number that is, for people: "this machine", "the control group /jobs/7" */
+} dmg_memory_room;
+
+/**
+ * What can be touched before the kernel has to kill somebody: available memory and free swap space of the machine, or
+ * what the tightest control group (version 1 or 2) around this process leaves, whichever is less. Others may take it at
+ * the same time. `root` is "" for this machine, or a folder that holds proc and sys, for tests. Thread-safe.
+ */
+void dmg_memory_room_read(const char *root, dmg_memory_room *room);
+
+/** The same for memory that has to lie on one NUMA node: what of the node is free, or holds pages of files. */
+void dmg_memory_room_read_node(const char *root, int node, dmg_memory_room *room);
+
+/**
+ * How many bytes this process may still map under its limit of address space (`ulimit -v`), which is put into
+ * `*limit_bytes`; UINT64_MAX and UINT64_MAX without a limit. Thread-safe.
+ */
+uint64_t dmg_address_space_left(uint64_t *limit_bytes);
+
+#endif

@@ -1,0 +1,115 @@
+/**
+ * @file demand.c
+ * What UCX takes for a segment, and why it would not get it: looked up before, since UCX fails with one error for all
+ * reasons, and after it has taken all that there was.
+ */
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "transport/placement.h"
+#include "transport/ucx/ucx.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/shm.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define FOLDER "/dev/shm"
+/* What UCX's own queues of a node take there beside the segment. */
+#define QUEUES_BYTES (UINT64_C(1) << 20)
+
+static const char other_way[] = "ask for less with --memory, or use data=message, which needs none of it";
+
+/* ---- posix: files in /dev/shm ---- */
+
+static dmg_status check_folder(void)
+{
+    struct statvfs system;
+    if (statvfs(FOLDER, &system) != 0) {
+        return dmg_error_errno(DMG_ERR_UNSUPPORTED, errno,
+                               "a segment through UCX's posix: it is made in " FOLDER
+                               ": mount a tmpfs there, or use data=message");
+    }
+    if (system.f_flag & ST_RDONLY) {
+        return dmg_error(DMG_ERR_UNSUPPORTED, "a segment through UCX's posix: it is made in " FOLDER
+                                              ", which is mounted read-only: remount it, or use data=message");
+    }
+    if (access(FOLDER, W_OK | X_OK) != 0) {
+        return dmg_error_errno(DMG_ERR_UNSUPPORTED, errno,
+                               "a segment through UCX's posix: it is made in " FOLDER
+                               ", where this user may not: make it writable for all (mode 1777), or use data=message");
+    }
+    return DMG_OK;
+}
+
+static dmg_status demand_of_posix(uint64_t bytes, dmg_segment_demand *demand)
+{
+    snprintf(demand->folder, sizeof demand->folder, FOLDER);
+    demand->file_of_bytes = bytes;
+    demand->file_bytes = bytes + QUEUES_BYTES;
+    demand->populated_bytes = bytes + QUEUES_BYTES;
+    return check_folder();
+}
+
+/* ---- sysv: shared memory with numbers ---- */
+
+static dmg_status check_numbers(uint64_t bytes)
+{
+    struct shminfo limits;
+    struct shm_info used;
+    if (shmctl(0, IPC_INFO, (struct shmid_ds *)(void *)&limits) < 0 ||
+        shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&used) < 0) {
+        return DMG_OK;
+    }
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (bytes > limits.shmmax) {
+        return dmg_error(DMG_ERR_MEMORY,
+                         "a segment of %" PRIu64 " bytes through UCX's sysv: the system allows pieces of %" PRIu64
+                         " bytes (kernel.shmmax): raise it by sysctl, or %s",
+                         bytes, (uint64_t)limits.shmmax, other_way);
+    }
+    if (used.used_ids >= 0 && (uint64_t)used.used_ids >= limits.shmmni) {
+        return dmg_error(DMG_ERR_MEMORY,
+                         "a segment through UCX's sysv: %d pieces of shared memory are in use, and the system allows "
+                         "%" PRIu64 " (kernel.shmmni): raise it by sysctl, remove some (`ipcs -m`), or use "
+                         "data=message",
+                         used.used_ids, (uint64_t)limits.shmmni);
+    }
+    uint64_t left = limits.shmall > used.shm_tot ? limits.shmall - used.shm_tot : 0;
+    if (bytes / page > left) {
+        return dmg_error(DMG_ERR_MEMORY,
+                         "a segment of %" PRIu64 " bytes through UCX's sysv: of the pages that the system allows in "
+                         "all (kernel.shmall) %" PRIu64 " are left: raise it by sysctl, or %s",
+                         bytes, left, other_way);
+    }
+    return DMG_OK;
+}
+
+/* ---- any ---- */
+
+dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *transports, dmg_segment_demand *demand)
+{
+    uint64_t page_bytes = dmg_page_size_bytes(options->page_size);
+    uint64_t bytes;
+    bool is_by_message = transports[0] == '\0';
+    bool is_shared = dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY;
+    if (!dmg_checked_round_up(options->bytes, 4096, &bytes) ||
+        !dmg_checked_add(bytes, DMG_UCX_SEGMENT_ALIGNMENT, &bytes)) {
+        return dmg_error(DMG_ERR_LIMIT, "a segment of %" PRIu64 " bytes is too large", options->bytes);
+    }
+    demand->mapped_bytes = bytes;
+    demand->remedy = is_by_message ? NULL : other_way;
+    if (strcmp(transports, "posix") == 0) {
+        return demand_of_posix(bytes, demand);
+    }
+    if (page_bytes) {
+        uint64_t rounded = is_by_message ? options->bytes : bytes;
+        demand->huge_page_bytes = page_bytes;
+        demand->huge_pages = rounded / page_bytes + (rounded % page_bytes != 0);
+    } else if (options->prefault || !(is_by_message || is_shared)) { /* a card's memory is pinned */
+        demand->populated_bytes = bytes;
+    }
+    return is_shared ? check_numbers(bytes) : DMG_OK;
+}
