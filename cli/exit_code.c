@@ -1,10 +1,13 @@
 #include "cli/exit_code.h"
 
+#include "cli/text.h"
 #include "core/base/error.h"
+#include "core/base/memory_room.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 int dmg_exit_code_of(dmg_status status)
 {
@@ -37,6 +40,16 @@ int dmg_exit_code_of(dmg_status status)
     return DMG_EXIT_INTERNAL;
 }
 
+/* Memory that a shell withholds looks like any other that is missing; libraries name no reason at all. */
+static void print_address_space_limit(FILE *to, const char *sentence)
+{
+    uint64_t limit;
+    (void)dmg_address_space_left(&limit);
+    if (limit != UINT64_MAX && !strstr(sentence, "ulimit")) {
+        fprintf(to, " (a process may map %s here: `ulimit -v`)", dmg_text_bytes(limit).text);
+    }
+}
+
 int dmg_exit_with_error(dmg_status status)
 {
     if (status == DMG_ERR_IO && dmg_error_number() == EPIPE) {
@@ -44,6 +57,10 @@ int dmg_exit_with_error(dmg_status status)
         return DMG_EXIT_SIGNAL + SIGPIPE;
     }
     const char *sentence = dmg_error_message();
-    fprintf(stderr, "dmgraph: %s\n", *sentence ? sentence : dmg_status_name(status));
+    fprintf(stderr, "dmgraph: %s", *sentence ? sentence : dmg_status_name(status));
+    if (status == DMG_ERR_MEMORY) {
+        print_address_space_limit(stderr, sentence);
+    }
+    fputc('\n', stderr);
     return dmg_exit_code_of(status);
 }

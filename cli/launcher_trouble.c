@@ -1,6 +1,7 @@
 #include "cli/launcher_state.h"
 
 #include "core/base/error.h"
+#include "core/base/memory_room.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,12 +58,28 @@ static void describe_moment(const dmg_launcher *launcher, char *text, size_t cap
     }
 }
 
+/** Libraries that get no memory often crash. Under a limit of address space, which the nodes inherit, a crash means
+ * that first of all. */
+static bool died_of_limit(int number, uint64_t *limit)
+{
+    (void)dmg_address_space_left(limit);
+    return *limit != UINT64_MAX && (number == SIGSEGV || number == SIGABRT || number == SIGBUS);
+}
+
 static dmg_status report_death(const dmg_launcher *launcher, const dmg_child *child)
 {
     char moment[64];
     describe_moment(launcher, moment, sizeof moment);
     if (WIFSIGNALED(child->wait_status)) {
         int number = WTERMSIG(child->wait_status);
+        uint64_t limit;
+        if (died_of_limit(number, &limit)) {
+            return dmg_error(DMG_ERR_MEMORY,
+                             "%s %" PRIu32 " (pid %d) was killed by signal %d (%s) %s: it may map %.1f MiB (`ulimit "
+                             "-v`), which was too little, it seems: raise the limit",
+                             dmg_child_kind_name(child->kind), child->index, child->pid, number, strsignal(number),
+                             moment, (double)limit / (1024 * 1024));
+        }
         return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) was killed by signal %d (%s) %s",
                          dmg_child_kind_name(child->kind), child->index, child->pid, number, strsignal(number), moment);
     }

@@ -19,27 +19,36 @@
 #define FOLDER "/dev/shm"
 /* What UCX's own queues of a node take there beside the segment. */
 #define QUEUES_BYTES (UINT64_C(1) << 20)
+/* A memory node's pieces of sysv: the segment, and queues. */
+#define NODE_PIECES 3
 
 static const char other_way[] = "ask for less with --memory, or use data=message, which needs none of it";
 
 /* ---- posix: files in /dev/shm ---- */
 
-static dmg_status check_folder(void)
+static dmg_status check_folder(uint64_t bytes)
 {
     struct statvfs system;
     if (statvfs(FOLDER, &system) != 0) {
         return dmg_error_errno(DMG_ERR_UNSUPPORTED, errno,
-                               "a segment through UCX's posix: it is made in " FOLDER
+                               "memory for UCX's posix: it is made in " FOLDER
                                ": mount a tmpfs there, or use data=message");
     }
     if (system.f_flag & ST_RDONLY) {
-        return dmg_error(DMG_ERR_UNSUPPORTED, "a segment through UCX's posix: it is made in " FOLDER
+        return dmg_error(DMG_ERR_UNSUPPORTED, "memory for UCX's posix: it is made in " FOLDER
                                               ", which is mounted read-only: remount it, or use data=message");
     }
     if (access(FOLDER, W_OK | X_OK) != 0) {
         return dmg_error_errno(DMG_ERR_UNSUPPORTED, errno,
-                               "a segment through UCX's posix: it is made in " FOLDER
+                               "memory for UCX's posix: it is made in " FOLDER
                                ", where this user may not: make it writable for all (mode 1777), or use data=message");
+    }
+    uint64_t free_bytes = (uint64_t)system.f_bavail * system.f_frsize;
+    if (system.f_blocks > 0 && bytes > free_bytes) {
+        return dmg_error(DMG_ERR_MEMORY,
+                         "%" PRIu64 " bytes for UCX's posix: " FOLDER " has %" PRIu64
+                         " left: make it larger (`mount -o remount,size=`), or %s",
+                         bytes, free_bytes, other_way);
     }
     return DMG_OK;
 }
@@ -50,7 +59,7 @@ static dmg_status demand_of_posix(uint64_t bytes, dmg_segment_demand *demand)
     demand->file_of_bytes = bytes;
     demand->file_bytes = bytes + QUEUES_BYTES;
     demand->populated_bytes = bytes + QUEUES_BYTES;
-    return check_folder();
+    return check_folder(0); /* how much there is for all nodes together is looked at later */
 }
 
 /* ---- sysv: shared memory with numbers ---- */
@@ -66,21 +75,22 @@ static dmg_status check_numbers(uint64_t bytes)
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (bytes > limits.shmmax) {
         return dmg_error(DMG_ERR_MEMORY,
-                         "a segment of %" PRIu64 " bytes through UCX's sysv: the system allows pieces of %" PRIu64
+                         "%" PRIu64 " bytes for UCX's sysv: the system allows pieces of %" PRIu64
                          " bytes (kernel.shmmax): raise it by sysctl, or %s",
                          bytes, (uint64_t)limits.shmmax, other_way);
     }
-    if (used.used_ids >= 0 && (uint64_t)used.used_ids >= limits.shmmni) {
+    if (used.used_ids >= 0 && (uint64_t)used.used_ids + NODE_PIECES > limits.shmmni) {
         return dmg_error(DMG_ERR_MEMORY,
-                         "a segment through UCX's sysv: %d pieces of shared memory are in use, and the system allows "
-                         "%" PRIu64 " (kernel.shmmni): raise it by sysctl, remove some (`ipcs -m`), or use "
+                         "memory for UCX's sysv: %d pieces of shared memory are in use, a memory node takes 3 "
+                         "more, and the system allows %" PRIu64
+                         " (kernel.shmmni): raise it by sysctl, remove some (`ipcs -m`), or use "
                          "data=message",
                          used.used_ids, (uint64_t)limits.shmmni);
     }
     uint64_t left = limits.shmall > used.shm_tot ? limits.shmall - used.shm_tot : 0;
     if (bytes / page > left) {
         return dmg_error(DMG_ERR_MEMORY,
-                         "a segment of %" PRIu64 " bytes through UCX's sysv: of the pages that the system allows in "
+                         "%" PRIu64 " bytes for UCX's sysv: of the pages that the system allows in "
                          "all (kernel.shmall) %" PRIu64 " are left: raise it by sysctl, or %s",
                          bytes, left, other_way);
     }
@@ -112,4 +122,23 @@ dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *tra
         demand->populated_bytes = bytes;
     }
     return is_shared ? check_numbers(bytes) : DMG_OK;
+}
+
+dmg_status dmg_ucx_explain(const char *transports, uint64_t bytes, dmg_status status)
+{
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_status reason = DMG_OK;
+    if (strcmp(transports, "posix") == 0) {
+        reason = check_folder(bytes);
+    } else if (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) {
+        reason = check_numbers(bytes);
+    }
+    return reason != DMG_OK ? reason : dmg_error(status, "%s", sentence);
+}
+
+dmg_status dmg_ucx_data_worker(ucp_context_h context, const char *transports, ucp_worker_h *worker)
+{
+    dmg_status status = dmg_ucx_worker(context, worker);
+    return status == DMG_OK ? DMG_OK : dmg_ucx_explain(transports, QUEUES_BYTES, status);
 }

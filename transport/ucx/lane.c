@@ -103,7 +103,7 @@ dmg_status dmg_ucx_lane_open(dmg_ucx_channel *channel, uint32_t node)
     dmg_ucx_link *link = &channel->links[node];
     bool is_nic = client->data == DMG_UCX_DATA_NIC;
     if (channel->data_worker == NULL) {
-        dmg_status status = dmg_ucx_worker(client->data_context, &channel->data_worker);
+        dmg_status status = dmg_ucx_data_worker(client->data_context, facts->data, &channel->data_worker);
         if (status != DMG_OK) {
             return status;
         }

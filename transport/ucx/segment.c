@@ -43,10 +43,11 @@ static dmg_status allocate_by_ucx(const dmg_segment_options *options, uint64_t b
     ucs_status_t status = map_memory(options, context, transports, &parameters, &segment->handle);
     if (status != UCS_OK) {
         segment->handle = NULL;
-        return dmg_error(DMG_ERR_MEMORY,
-                         "allocating a segment of %llu bytes through UCX's %s: %s: use a smaller one, or data=message "
-                         "(--log-level info shows what UCX says)",
-                         (unsigned long long)bytes, transports, ucs_status_string(status));
+        (void)dmg_error(DMG_ERR_MEMORY,
+                        "allocating a segment of %llu bytes through UCX's %s: %s: use a smaller one, or data=message "
+                        "(--log-level info shows what UCX says)",
+                        (unsigned long long)bytes, transports, ucs_status_string(status));
+        return dmg_ucx_explain(transports, bytes, DMG_ERR_MEMORY);
     }
     segment->context = context;
     ucp_mem_attr_t attributes = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};

@@ -123,7 +123,7 @@ static dmg_status open_data(dmg_ucx_server *server, const dmg_ucx_settings *sett
             dmg_ucx_segment_create(&options->segment, server->data_context, server->data_transports, &server->segment);
     }
     if (status == DMG_OK) {
-        status = dmg_ucx_worker(server->data_context, &server->data_worker);
+        status = dmg_ucx_data_worker(server->data_context, server->data_transports, &server->data_worker);
     }
     return status;
 }

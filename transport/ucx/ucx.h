@@ -183,6 +183,11 @@ void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
 /** What making a segment over these transports ("" by message) would take. */
 dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *transports, dmg_segment_demand *demand);
 
+/** After UCX has failed with shared memory: `status`, or the reason when one of the system's limits is reached now. */
+dmg_status dmg_ucx_explain(const char *transports, uint64_t bytes, dmg_status status);
+/** dmg_ucx_worker for one-sided operations over these transports, with the reason. */
+dmg_status dmg_ucx_data_worker(ucp_context_h context, const char *transports, ucp_worker_h *worker);
+
 /* ---- helpers.c: threads beside UCX, while it allocates ---- */
 
 typedef struct dmg_ucx_helpers dmg_ucx_helpers;
