@@ -12,7 +12,10 @@
 #define BOTTOM       40.0
 #define RIGHT_LEAST  14.0
 #define LETTER_WIDTH 7.3
-#define NAME_HEIGHT  13.5
+/** Of the labels of ticks, which are mostly digits; and what is to be free between two. */
+#define TICK_LETTER_WIDTH 6.8
+#define TICK_GAP          5.0
+#define NAME_HEIGHT       13.5
 
 /** The rectangle that values are drawn in. */
 typedef struct chart_frame {
@@ -27,6 +30,16 @@ static double x_of(const dmg_chart *chart, const chart_frame *frame, double valu
 static double y_of(const dmg_chart *chart, const chart_frame *frame, double value)
 {
     return frame->bottom - dmg_axis_place(&chart->y, value) * (frame->bottom - frame->top);
+}
+
+/** About how wide a text is drawn: it has as many letters as characters, whatever their bytes. */
+static double text_width(const char *text, double letter_width)
+{
+    double width = 0;
+    for (const char *at = text; *at; at++) {
+        width += ((unsigned char)*at & 0xc0) != 0x80 ? letter_width : 0;
+    }
+    return width;
 }
 
 static const char *colour_class(int colour)
@@ -78,6 +91,51 @@ void dmg_chart_fit(dmg_chart *chart)
 
 /* ---- axes ---- */
 
+/** Whether the labels of a rank and above, of those every `stride`th, keep apart. */
+static bool do_labels_fit(const dmg_chart *chart, const chart_frame *frame, const dmg_tick *ticks, uint32_t count,
+                          int rank, uint32_t stride)
+{
+    double end = -INFINITY;
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ticks[i].rank > rank || index++ % stride != 0) {
+            continue;
+        }
+        double half = text_width(ticks[i].text, TICK_LETTER_WIDTH) / 2;
+        double x = x_of(chart, frame, ticks[i].value);
+        if (x - half < end) {
+            return false;
+        }
+        end = x + half + TICK_GAP;
+    }
+    return true;
+}
+
+/** All ticks are drawn, and of their labels so many that none touches another: first the round numbers go on alone,
+ * then every second of those, and so on. */
+static void write_x_ticks(FILE *to, const dmg_chart *chart, const chart_frame *frame)
+{
+    dmg_tick ticks[DMG_AXIS_TICKS_MAX];
+    uint32_t count = dmg_axis_ticks(&chart->x, ticks);
+    int rank = 1;
+    uint32_t stride = 1;
+    while (stride < count && !do_labels_fit(chart, frame, ticks, count, rank, stride)) {
+        stride += rank == 0;
+        rank = 0;
+    }
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        double x = x_of(chart, frame, ticks[i].value);
+        fprintf(to, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", x, x, frame->bottom,
+                frame->bottom + 4);
+        if (ticks[i].rank <= rank && index++ % stride == 0) {
+            fprintf(to, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, frame->bottom + 17);
+            dmg_markup_text(to, ticks[i].text);
+            fputs("</text>\n", to);
+        }
+    }
+}
+
 static void write_axes(FILE *to, const dmg_chart *chart, const chart_frame *frame)
 {
     dmg_tick ticks[DMG_AXIS_TICKS_MAX];
@@ -91,16 +149,7 @@ static void write_axes(FILE *to, const dmg_chart *chart, const chart_frame *fram
         dmg_markup_text(to, ticks[i].text);
         fputs("</text>\n", to);
     }
-    count = dmg_axis_ticks(&chart->x, ticks);
-    for (uint32_t i = 0; i < count; i++) {
-        double x = x_of(chart, frame, ticks[i].value);
-        fprintf(to,
-                "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
-                "text-anchor=\"middle\">",
-                x, x, frame->bottom, frame->bottom + 4, x, frame->bottom + 17);
-        dmg_markup_text(to, ticks[i].text);
-        fputs("</text>\n", to);
-    }
+    write_x_ticks(to, chart, frame);
     fprintf(to, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", frame->left, frame->right,
             frame->bottom, frame->bottom);
     fprintf(to, "<text class=\"strong\" x=\"2\" y=\"11\">");
@@ -219,12 +268,12 @@ static void write_names(FILE *to, const dmg_chart *chart, const chart_frame *fra
 
 static double names_width(const dmg_chart *chart)
 {
-    size_t longest = 0;
+    double longest = 0;
     for (uint32_t s = 0; s < drawn_series(chart); s++) {
-        size_t length = chart->series[s].name ? strlen(chart->series[s].name) : 0;
-        longest = length > longest ? length : longest;
+        const char *name = chart->series[s].name;
+        longest = fmax(longest, name ? text_width(name, LETTER_WIDTH) : 0);
     }
-    return fmin(RIGHT_LEAST + LETTER_WIDTH * (double)longest, WIDTH / 2.5);
+    return fmin(RIGHT_LEAST + longest, WIDTH / 2.5);
 }
 
 void dmg_chart_write(FILE *to, const dmg_chart *chart)
@@ -253,12 +302,13 @@ void dmg_chart_write(FILE *to, const dmg_chart *chart)
 
 /* ---- bars ---- */
 
-#define BAR_HEIGHT   14.0
-#define BAR_STEP     18.0
-#define GROUP_STEP   21.0
-#define BAR_LEFT     112.0
-#define BAR_VALUES   62.0
-#define BAR_NAME_MAX 15 /* letters */
+#define BAR_HEIGHT     14.0
+#define BAR_STEP       18.0
+#define GROUP_STEP     21.0
+#define BAR_LEFT       112.0
+#define BAR_VALUE_GAP  5.0
+#define BAR_NAME_MAX   15 /* letters */
+#define BAR_TEXT_BYTES 64
 
 static double bar_total(const dmg_bar *bar)
 {
@@ -267,6 +317,26 @@ static double bar_total(const dmg_bar *bar)
         total += bar->parts[part];
     }
     return total;
+}
+
+/** What stands behind a bar. */
+static void bar_text(const dmg_bar *bar, dmg_axis_unit unit, char text[BAR_TEXT_BYTES])
+{
+    char value[DMG_AXIS_TEXT_BYTES];
+    dmg_axis_text(unit, bar_total(bar), value);
+    snprintf(text, BAR_TEXT_BYTES, "%s%s%s", value, bar->note ? ", " : "", bar->note ? bar->note : "");
+}
+
+/** The room that the values of all bars need. */
+static double bar_values_width(const dmg_bar *bars, uint32_t count, dmg_axis_unit unit)
+{
+    double widest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        char text[BAR_TEXT_BYTES];
+        bar_text(&bars[i], unit, text);
+        widest = fmax(widest, text_width(text, LETTER_WIDTH));
+    }
+    return widest + 2 * BAR_VALUE_GAP;
 }
 
 /** What bars are measured by, from one up to the next that has a scale of its own: the longest fills the width. */
@@ -304,9 +374,9 @@ static void write_bar(FILE *to, const dmg_bar *bar, dmg_axis_unit unit, double y
                 middle, high, high, middle - 3);
         end = fmax(end, high);
     }
-    char text[DMG_AXIS_TEXT_BYTES];
-    dmg_axis_text(unit, bar_total(bar), text);
-    fprintf(to, "<text class=\"strong\" x=\"%.1f\" y=\"%.1f\">", end + 5, y + BAR_HEIGHT - 3);
+    char text[BAR_TEXT_BYTES];
+    bar_text(bar, unit, text);
+    fprintf(to, "<text class=\"strong\" x=\"%.1f\" y=\"%.1f\">", end + BAR_VALUE_GAP, y + BAR_HEIGHT - 3);
     dmg_markup_text(to, text);
     fputs("</text>\n", to);
 }
@@ -318,6 +388,7 @@ void dmg_bars_write(FILE *to, const char *description, dmg_axis_unit unit, const
         height += BAR_STEP + (bars[i].group ? GROUP_STEP : 0);
     }
     double scale = 0;
+    double values = bar_values_width(bars, count, unit);
     fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", WIDTH,
             height);
     dmg_markup_text(to, description);
@@ -325,7 +396,7 @@ void dmg_bars_write(FILE *to, const char *description, dmg_axis_unit unit, const
     double y = 2;
     for (uint32_t i = 0; i < count; i++) {
         if (i == 0 || bars[i].begins_scale) {
-            scale = (WIDTH - BAR_LEFT - BAR_VALUES) / bars_most(bars + i, count - i);
+            scale = (WIDTH - BAR_LEFT - values) / bars_most(bars + i, count - i);
         }
         if (bars[i].group) {
             fprintf(to, "<text class=\"strong\" x=\"2\" y=\"%.1f\">", y + 12);

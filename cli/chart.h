@@ -65,6 +65,7 @@ typedef struct dmg_bar {
     int colour;
     double parts[DMG_BAR_PARTS];
     double least, most; /**< of the whole; 0: not known */
+    const char *note;   /**< behind the value; NULL: none */
 } dmg_bar;
 
 /** Write horizontal bars from 0 on, as one svg element, with a value behind each. */

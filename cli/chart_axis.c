@@ -112,11 +112,12 @@ double dmg_axis_place(const dmg_axis *axis, double value)
 
 /* ---- ticks ---- */
 
-static void add_tick(const dmg_axis *axis, double value, dmg_tick *ticks, uint32_t *count)
+static void add_tick(const dmg_axis *axis, double value, int rank, dmg_tick *ticks, uint32_t *count)
 {
     bool is_shown = value >= axis->least * (1 - 1e-9) && value <= axis->most * (1 + 1e-9);
     if (is_shown && *count < DMG_AXIS_TICKS_MAX) {
         ticks[*count].value = value;
+        ticks[*count].rank = rank;
         dmg_axis_text(axis->unit, value, ticks[(*count)++].text);
     }
 }
@@ -127,7 +128,7 @@ static uint32_t linear_ticks(const dmg_axis *axis, dmg_tick *ticks)
     uint32_t count = 0;
     for (double value = ceil(axis->least / step) * step; value <= axis->most * (1 + 1e-9) && count < DMG_AXIS_TICKS_MAX;
          value += step) {
-        add_tick(axis, fabs(value) < step * 1e-6 ? 0 : value, ticks, &count);
+        add_tick(axis, fabs(value) < step * 1e-6 ? 0 : value, 0, ticks, &count);
     }
     return count;
 }
@@ -140,7 +141,7 @@ static uint32_t binary_ticks(const dmg_axis *axis, dmg_tick *ticks)
     uint32_t count = 0;
     for (int power = low; power <= high; power++) {
         if ((power - (axis->unit == DMG_AXIS_FACTOR ? 0 : low)) % step == 0) {
-            add_tick(axis, exp2(power), ticks, &count);
+            add_tick(axis, exp2(power), 0, ticks, &count);
         }
     }
     return count;
@@ -157,7 +158,7 @@ static uint32_t decimal_ticks(const dmg_axis *axis, dmg_tick *ticks)
     uint32_t count = 0;
     for (int power = low; power <= high; power += stride) {
         for (int i = 0; i < between; i++) {
-            add_tick(axis, steps[i] * pow(10, power), ticks, &count);
+            add_tick(axis, steps[i] * pow(10, power), i == 0 ? 0 : 1, ticks, &count);
         }
     }
     return count;

@@ -11,9 +11,9 @@
 typedef enum dmg_axis_unit {
     DMG_AXIS_PLAIN,   /**< "0.5", "20", "3k" */
     DMG_AXIS_BYTES,   /**< "512", "4K"; ticks are powers of two */
-    DMG_AXIS_SECONDS, /**< "2 us", "150 ms" */
+    DMG_AXIS_SECONDS, /**< "2 µs", "150 ms" */
     DMG_AXIS_SHARE,   /**< 0 to 1, as per cent */
-    DMG_AXIS_FACTOR   /**< "x 1/2", "x 4"; ticks are powers of two */
+    DMG_AXIS_FACTOR   /**< "÷ 2", "× 4"; ticks are powers of two */
 } dmg_axis_unit;
 
 typedef struct dmg_axis {
@@ -28,6 +28,7 @@ typedef struct dmg_axis {
 
 typedef struct dmg_tick {
     double value;
+    int rank; /**< 0: of the rounder numbers, whose text is to stay where there is no room for all; else 1 */
     char text[DMG_AXIS_TEXT_BYTES];
 } dmg_tick;
 

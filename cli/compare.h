@@ -9,17 +9,22 @@
  *     compare_runs.c         the runs, in turns
  *     compare_micro.c        what the transports do by themselves, and whether the emulated links hold
  *     compare_statistics.c   medians, spreads, winners
+ *     compare_verdict.c      who is faster, whether links or software decide it, and what may be said of that
+ *     compare_view.c         the runs as those two want them
  *     compare_sensitivity.c  what if the links were a little different, by the model of predict_model.h
- *     compare_answer.c       the sentences: who wins, by how much, why, and whether it would stay so
- *     compare_print.c        a table for people, and one object of JSON
+ *     compare_predict.c      what that model makes of it with other numbers of compute nodes
+ *     compare_answer.c       the sentences of a whole comparison, in their order
+ *     compare_print.c        a table for people
+ *     compare_json.c         one object for programs
  *     compare_csv.c          all numbers
- *     compare_page.c         the HTML report; its figures are in compare_figures_runs.c and compare_figures_micro.c
+ *     compare_page.c         the HTML report; its figures are in compare_figures_*.c
  */
 #ifndef DMG_CLI_COMPARE_H
 #define DMG_CLI_COMPARE_H
 
 #include "cli/compare_sensitivity.h"
 #include "cli/compare_statistics.h"
+#include "cli/compare_verdict.h"
 #include "cli/graph_source.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
@@ -29,14 +34,18 @@
 
 #define DMG_COMPARE_ALGORITHMS_MAX 8
 #define DMG_COMPARE_CNS_MAX        8
-#define DMG_COMPARE_NAME_BYTES     128
-#define DMG_COMPARE_CHOSEN_BYTES   512
+/** Runs of one kind in one round. */
+#define DMG_COMPARE_REPEATS_MAX  9
+#define DMG_COMPARE_NAME_BYTES   128
+#define DMG_COMPARE_CHOSEN_BYTES 512
 /** By what the emulated points beside the profile differ from it. */
 #define DMG_COMPARE_CHANGE 2.0
 /** With less of its core a thread cannot wait for a link by spinning. */
 #define DMG_COMPARE_SHARE_LEAST 0.85
 /** How far flips are looked for. */
 #define DMG_COMPARE_FLIP_MOST 64.0
+/** Iterations that take less, together, are too short for one run of them to say much. */
+#define DMG_COMPARE_SHORT_SECONDS 0.010
 
 /** How a configuration is run. */
 typedef enum dmg_compare_variant {
@@ -103,14 +112,24 @@ typedef struct dmg_compare_configuration {
 
 /* ---- runs ---- */
 
-/** What came out of one configuration, algorithm, number of compute nodes and variant. */
+/** The times of one run. */
+typedef struct dmg_compare_turn {
+    double seconds, wait, accounted, total; /**< as in a cell */
+} dmg_compare_turn;
+
+/** What came out of one configuration, algorithm, number of compute nodes and variant. Of the runs of one round, the
+ * one of median time counts. */
 typedef struct dmg_compare_cell {
-    uint32_t count;                           /**< rounds */
-    double seconds[DMG_COMPARE_ROUNDS_MAX];   /**< of the iterations, with what an emulated link takes */
-    double waits[DMG_COMPARE_ROUNDS_MAX];     /**< of them, for operations and in barriers, mean of a worker */
-    double accounted[DMG_COMPARE_ROUNDS_MAX]; /**< of them, modelled and not waited for */
-    double totals[DMG_COMPARE_ROUNDS_MAX];    /**< the whole run with starting and loading, wall-clock */
-    /* Of the last round. */
+    uint32_t count;                                  /**< rounds */
+    double seconds[DMG_COMPARE_ROUNDS_MAX];          /**< of the iterations, with what an emulated link takes */
+    double waits[DMG_COMPARE_ROUNDS_MAX];            /**< of them, for operations and in barriers, mean of a worker */
+    double accounted[DMG_COMPARE_ROUNDS_MAX];        /**< of them, modelled and not waited for */
+    double totals[DMG_COMPARE_ROUNDS_MAX];           /**< the whole run with starting and loading, wall-clock */
+    uint32_t repeats[DMG_COMPARE_ROUNDS_MAX];        /**< runs of this round */
+    dmg_compare_turn turns[DMG_COMPARE_REPEATS_MAX]; /**< of the round that is being run: `turn_count` of them */
+    uint32_t turn_count;
+    double fastest; /**< seconds of any run; 0: there was none */
+    /* Of the last run. */
     dmg_counters counters;
     uint64_t iterations;
     uint64_t arcs; /**< walked */
@@ -124,8 +143,10 @@ typedef struct dmg_compare {
     uint32_t configuration_count;
     const char *algorithms[DMG_COMPARE_ALGORITHMS_MAX];
     uint32_t algorithm_count;
-    uint32_t cns[DMG_COMPARE_CNS_MAX]; /**< the first one is what the answer is about */
+    uint32_t cns[DMG_COMPARE_CNS_MAX];
     uint32_t cns_count;
+    uint32_t predict_cns[DMG_COMPARE_CNS_MAX]; /**< numbers of compute nodes that are not run, but predicted */
+    uint32_t predict_cns_count;
     uint32_t rounds;
     dmg_compare_cell *cells;
     dmg_predict_run *model_runs;                 /**< see dmg_compare_model_run_of */
@@ -148,34 +169,71 @@ static inline dmg_compare_cell *dmg_compare_cell_of(const dmg_compare *compare, 
     return &compare->cells[index * DMG_VARIANTS + variant];
 }
 
-/**
- * The model's view of a configuration as it is, with the first number of compute nodes: of the fastest round, which
- * other programs disturbed least.
- */
+/** The model's view of a configuration as it is: of the fastest run, which other programs disturbed least. */
 static inline dmg_predict_run *dmg_compare_model_run_of(const dmg_compare *compare, uint32_t configuration,
-                                                        uint32_t algorithm)
+                                                        uint32_t algorithm, uint32_t cns)
 {
-    return &compare->model_runs[(size_t)configuration * compare->algorithm_count + algorithm];
+    size_t index = ((size_t)configuration * compare->algorithm_count + algorithm) * compare->cns_count + cns;
+    return &compare->model_runs[index];
 }
+
+/* ---- for those who look at it ---- */
 
 /** The times of an algorithm over all configurations. */
 dmg_compare_times dmg_compare_times_of(const dmg_compare *compare, uint32_t algorithm, uint32_t cns,
                                        dmg_compare_variant variant);
 /** Of all algorithms together, by their geometric mean. */
 dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t cns, dmg_compare_variant variant);
+/** The verdict about one algorithm, and about all of them together. */
+dmg_verdict dmg_compare_verdict_of(const dmg_compare *compare, uint32_t algorithm, uint32_t cns);
+dmg_verdict dmg_compare_verdict_of_all(const dmg_compare *compare, uint32_t cns);
+/** The names of all configurations. */
+void dmg_compare_names(const dmg_compare *compare, const char *names[DMG_COMPARE_CONFIGURATIONS_MAX]);
 /** What was accounted for of the link's time, not waited for: the median. 0 where links were waited for. */
 double dmg_compare_accounted(const dmg_compare_cell *cell);
-/** A run whose link may be varied, with the first number of compute nodes. It is valid until dmg_compare_close. */
-dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm);
 
-/** Where the time of a run goes, seconds; medians. */
+/** Two configurations whose links may be varied, for the model; valid until dmg_compare_close. */
+typedef struct dmg_compare_model {
+    dmg_link_work winner[DMG_COMPARE_ALGORITHMS_MAX], second[DMG_COMPARE_ALGORITHMS_MAX];
+    dmg_link_pair pair; /**< of the above: not to be copied without them */
+} dmg_compare_model;
+void dmg_compare_model_of(const dmg_compare *compare, const dmg_verdict *verdict, uint32_t cns,
+                          dmg_compare_model *model);
+/** A run whose link may be varied. It is valid until dmg_compare_close. */
+dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns);
+
+/** Where the time of a run goes; medians. They add up to the median time, with what the link adds where it is resolved.
+ */
 typedef struct dmg_compare_split {
-    double compute;  /**< the program's own work, with posting operations */
-    double software; /**< waiting that is there without a link, too: for the backend, and in barriers */
-    double link;     /**< what the emulated link adds */
+    double compute;  /**< seconds of the program's own work, with posting operations */
+    double software; /**< seconds of waiting that is there without a link, too: for the backend, and in barriers */
+    dmg_link_cost link;
 } dmg_compare_split;
 dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm,
                                        uint32_t cns);
+
+/* ---- predictions ---- */
+
+/** The error of the model that is to be reckoned with (docs/predict.md): a smaller difference is none. */
+#define DMG_COMPARE_MODEL_ERROR 0.2
+
+/** What `dmgraph predict` makes of the runs with the most compute nodes. */
+typedef struct dmg_compare_prediction {
+    double seconds[DMG_COMPARE_CONFIGURATIONS_MAX]; /**< of start and iterations */
+    dmg_predict_part bound[DMG_COMPARE_CONFIGURATIONS_MAX];
+    uint32_t winner, second; /**< the least, and the next one */
+    double ratio;            /**< of the second's by the winner's */
+    bool is_resolved;        /**< it is more than the model's error */
+} dmg_compare_prediction;
+
+/** Which of the numbers of compute nodes it predicts from: the most. */
+uint32_t dmg_compare_predict_base(const dmg_compare *compare);
+dmg_compare_prediction dmg_compare_predict(const dmg_compare *compare, uint32_t algorithm, uint32_t cns);
+/** The model at the numbers of nodes and over the link of the runs themselves, by what was measured there: the least
+ * and the most of all configurations and algorithms. */
+dmg_spread dmg_compare_predict_error(const dmg_compare *compare);
+/** What the predictions stand on, and do not know. */
+void dmg_compare_say_predictions(const dmg_compare *compare, char text[DMG_COMPARE_SENTENCE_BYTES]);
 
 /* ---- steps ---- */
 
@@ -220,25 +278,21 @@ dmg_status dmg_compare_call_run(dmg_compare_call *call, int accepted, json_t **o
 
 /* ---- what is said ---- */
 
-#define DMG_COMPARE_SENTENCE_BYTES 640
-
-/** The answer in sentences, in this order. */
-typedef enum dmg_compare_sentence {
-    DMG_SENTENCE_WINNER,     /**< which wins, by how much, with what spread */
-    DMG_SENTENCE_ALGORITHMS, /**< whether all algorithms agree */
-    DMG_SENTENCE_WHY,
-    DMG_SENTENCE_FLIP, /**< whether it would stay so, were the profiles off */
-    DMG_SENTENCE_ACCOUNTED,
-    DMG_SENTENCE_BUSY,
-    DMG_SENTENCES
-} dmg_compare_sentence;
-
-/** Write one; "" when there is nothing to say. */
-void dmg_compare_say(const dmg_compare *compare, dmg_compare_sentence which, char text[DMG_COMPARE_SENTENCE_BYTES]);
-/** Why the winner of an algorithm wins: operations, bytes and waits. */
-void dmg_compare_say_why(const dmg_compare *compare, uint32_t algorithm, char text[DMG_COMPARE_SENTENCE_BYTES]);
-/** By what factor the numbers of the two leading links must be off to flip the answer; infinity: by none. */
-double dmg_compare_flip_factor(const dmg_compare *compare);
+/**
+ * The answer in sentences: for each number of compute nodes what the links and the software cost and the verdict, the
+ * algorithms one by one, and whether it would stay so; then what speaks against trusting it.
+ */
+uint32_t dmg_compare_sentence_count(const dmg_compare *compare);
+/** Write one, 0 <= index < count; "" when there is nothing to say. */
+void dmg_compare_say(const dmg_compare *compare, uint32_t index, char text[DMG_COMPARE_SENTENCE_BYTES]);
+/** What an algorithm asked of the two fastest configurations: operations, bytes, and what its link adds. */
+void dmg_compare_say_work(const dmg_compare *compare, uint32_t algorithm, uint32_t cns,
+                          char text[DMG_COMPARE_SENTENCE_BYTES]);
+/** Whether the verdict would stay so were the profiles off. */
+void dmg_compare_say_flip(const dmg_compare *compare, uint32_t cns, char text[DMG_COMPARE_SENTENCE_BYTES]);
+/** By what factor the numbers of the two leading links must be off to flip the answer; infinity: by none. It says
+ * something only where the links decide. */
+double dmg_compare_flip_factor(const dmg_compare *compare, const dmg_verdict *verdict, uint32_t cns);
 /** Whether any run was accounted for, not waited for. */
 bool dmg_compare_is_accounted(const dmg_compare *compare);
 /** What the self-test said about a link: "11 of 14 checks pass ...", or how to make it. */
@@ -252,5 +306,7 @@ void dmg_compare_write_page(FILE *to, const dmg_compare *compare);
 void dmg_compare_write_run_figures(FILE *to, const dmg_compare *compare);
 void dmg_compare_write_micro_figures(FILE *to, const dmg_compare *compare);
 void dmg_compare_write_sensitivity_figures(FILE *to, const dmg_compare *compare);
+/** The panel of other numbers of compute nodes. */
+void dmg_compare_write_predictions(FILE *to, const dmg_compare *compare);
 
 #endif

@@ -62,7 +62,8 @@ static void fill_split(const dmg_compare *compare, uint32_t i, uint32_t algorith
     dmg_spread spread = dmg_spread_of(cell->seconds, cell->count);
     bar->parts[0] = split.compute;
     bar->parts[1] = split.software;
-    bar->parts[2] = split.link;
+    bar->parts[2] = split.link.is_resolved ? split.link.spread.median : 0;
+    bar->note = split.link.is_resolved || split.link.kind == DMG_LINK_KIND_NONE ? NULL : "link not resolved";
     bar->least = spread.least;
     bar->most = spread.most;
 }
@@ -78,29 +79,34 @@ static void fill_bare(const dmg_compare *compare, uint32_t i, uint32_t algorithm
     bar->most = spread.most;
 }
 
-/** The share of links in all that was run with the first number of compute nodes. */
-static double link_share(const dmg_compare *compare, uint32_t configuration)
+/** "polar-cxl spends 23 % of its time on the link", all algorithms together. */
+static void write_link_share(FILE *to, const dmg_compare *compare, const dmg_verdict *verdict, uint32_t configuration)
 {
-    double link = 0;
-    double whole = 0;
-    for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        dmg_compare_split split = dmg_compare_split_of(compare, configuration, algorithm, 0);
-        link += split.link;
-        whole += split.link + split.compute + split.software;
+    const char *name = compare->configurations[configuration].name;
+    const dmg_link_cost *link = &verdict->links[configuration];
+    double whole = verdict->software_seconds[configuration] + link->spread.median;
+    if (link->is_resolved) {
+        dmg_markup_print(to, "%s spends %.0f %% of its time on the link", name, 100 * link->spread.median / whole);
+    } else if (link->kind == DMG_LINK_KIND_NONE) {
+        dmg_markup_print(to, "%s has no emulated link", name);
+    } else {
+        dmg_markup_print(to, "what the link adds to %s is not resolved", name);
     }
-    return whole > 0 ? link / whole : 0;
 }
 
 static void write_time(FILE *to, const dmg_compare *compare, bar_room *room)
 {
     dmg_figure_begin(to, "Time of the iterations, and where it goes");
-    for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        dmg_markup_print(to, "%s %s spends %.0f %% of its time on the link", i == 0 ? "" : ",",
-                         compare->configurations[i].name, 100 * link_share(compare, i));
+    for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
+        dmg_verdict verdict = dmg_compare_verdict_of_all(compare, cns);
+        dmg_markup_print(to, " With %" PRIu32 " compute node%s ", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+        for (uint32_t i = 0; i < compare->configuration_count; i++) {
+            fputs(i == 0 ? "" : ", ", to);
+            write_link_share(to, compare, &verdict, i);
+        }
+        fputs(".", to);
     }
-    dmg_markup_print(to,
-                     " (%" PRIu32 " compute node%s): the longer the strong part of a bar, the more the link decides.",
-                     compare->cns[0], compare->cns[0] == 1 ? "" : "s");
+    fputs(" The longer the strong part of a bar, the more the link decides.", to);
     dmg_figure_chart(to);
     fill_bars(compare, compare->cns_count, room, fill_split);
     dmg_bars_write(to, "time of each algorithm in parts", DMG_AXIS_SECONDS, room->bars, room->count);
@@ -111,16 +117,28 @@ static void write_time(FILE *to, const dmg_compare *compare, bar_room *room)
     dmg_figure_end(to);
 }
 
+static void write_bare_lead(FILE *to, const dmg_compare *compare, uint32_t cns)
+{
+    dmg_compare_times times = dmg_compare_times_of_all(compare, cns, DMG_VARIANT_BARE);
+    dmg_contest contest = dmg_contest_judge(&times);
+    const char *winner = compare->configurations[contest.winner].name;
+    const char *second = compare->configurations[contest.second].name;
+    dmg_markup_print(to, " With %" PRIu32 " compute node%s ", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+    if (contest.is_clear) {
+        dmg_markup_print(to, "%s takes %.2f times as long as %s; that part of the answer is software.", second,
+                         contest.ratio.median, winner);
+    } else {
+        dmg_markup_print(to, "the difference between %s and %s is not resolved.", winner, second);
+    }
+}
+
 static void write_bare(FILE *to, const dmg_compare *compare, bar_room *room)
 {
-    dmg_compare_times times = dmg_compare_times_of_all(compare, 0, DMG_VARIANT_BARE);
-    dmg_contest contest = dmg_contest_judge(&times);
     dmg_figure_begin(to, "The same runs with the link model off");
-    dmg_markup_print(to,
-                     " What the backends cost on this machine alone: %s takes %.2f times as long as %s before any link "
-                     "is emulated, and that part of the answer is software.",
-                     compare->configurations[contest.second].name, contest.ratio.median,
-                     compare->configurations[contest.winner].name);
+    fputs(" What the backends cost on this machine before any link is emulated.", to);
+    for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
+        write_bare_lead(to, compare, cns);
+    }
     dmg_figure_chart(to);
     fill_bars(compare, compare->cns_count, room, fill_bare);
     dmg_bars_write(to, "time of each algorithm without links", DMG_AXIS_SECONDS, room->bars, room->count);

@@ -1,6 +1,7 @@
 /* The figures about what would be were the links a little different: the model's curves, and emulated points. */
 #include "cli/compare_figures.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #define STEPS        33
@@ -13,34 +14,48 @@ static double modelled_mean(const dmg_compare *compare, uint32_t configuration, 
 {
     double sum = 0;
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        dmg_link_work work = dmg_compare_work_of(compare, configuration, algorithm);
+        dmg_link_work work = dmg_compare_work_of(compare, configuration, algorithm, 0);
         dmg_link_settings changed = dmg_link_scaled(&work.run->ran_on, latency, capacity);
         sum += log(dmg_link_work_seconds(&work, &changed));
     }
     return exp(sum / compare->algorithm_count);
 }
 
-/** The same of runs. Changed links were run in few rounds: each is held against its own round, and the ratio against
- * the median; what was accounted for is added as it is. */
-static double emulated_mean(const dmg_compare *compare, uint32_t configuration, dmg_compare_variant variant)
+/** What changed links did to the runs, of all algorithms: each is held against its own round; what was accounted for is
+ * exact, and only that is exchanged. */
+static dmg_ratio emulated_change(const dmg_compare *compare, uint32_t configuration, dmg_compare_variant variant)
 {
-    double sum = 0;
-    for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, 0, DMG_VARIANT_AS_IT_IS);
-        const dmg_compare_cell *changed = dmg_compare_cell_of(compare, configuration, algorithm, 0, variant);
-        double ratios[DMG_COMPARE_ROUNDS_MAX];
-        if (changed->count == 0) {
-            return NAN;
+    double ratios[DMG_COMPARE_ROUNDS_MAX];
+    uint32_t rounds = dmg_compare_cell_of(compare, configuration, 0, 0, variant)->count;
+    for (uint32_t round = 0; round < rounds; round++) {
+        double sum = 0;
+        for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
+            const dmg_compare_cell *cell =
+                dmg_compare_cell_of(compare, configuration, algorithm, 0, DMG_VARIANT_AS_IT_IS);
+            const dmg_compare_cell *changed = dmg_compare_cell_of(compare, configuration, algorithm, 0, variant);
+            double seconds = cell->seconds[round];
+            double accounted = cell->accounted[round];
+            sum += log((accounted > 0 ? seconds - accounted + changed->accounted[round] : changed->seconds[round]) /
+                       seconds);
         }
-        for (uint32_t round = 0; round < changed->count; round++) {
-            ratios[round] = changed->seconds[round] / cell->seconds[round];
-        }
-        double seconds = dmg_spread_of(cell->seconds, cell->count).median;
-        double accounted = dmg_compare_accounted(cell);
-        sum += log(accounted > 0 ? seconds - accounted + dmg_compare_accounted(changed)
-                                 : seconds * dmg_spread_of(ratios, changed->count).median);
+        ratios[round] = exp(sum / compare->algorithm_count);
     }
-    return exp(sum / compare->algorithm_count);
+    return dmg_ratio_judge(ratios, rounds);
+}
+
+/** "+12 % when doubled (+10 to +14 % in 3 rounds)". */
+static void write_change(FILE *to, const dmg_ratio *change, const char *when)
+{
+    const dmg_spread *spread = &change->spread;
+    if (spread->count < 2) {
+        dmg_markup_print(to, "%+.1f %% when %s (run once, so not resolved)", 100 * (spread->median - 1), when);
+    } else if (change->is_above || change->is_below) {
+        dmg_markup_print(to, "%+.1f %% when %s (%+.1f to %+.1f %% in %" PRIu32 " rounds)", 100 * (spread->median - 1),
+                         when, 100 * (spread->least - 1), 100 * (spread->most - 1), spread->count);
+    } else {
+        dmg_markup_print(to, "not resolved when %s (%+.1f to %+.1f %% in %" PRIu32 " rounds)", when,
+                         100 * (spread->least - 1), 100 * (spread->most - 1), spread->count);
+    }
 }
 
 typedef struct sweep_curve {
@@ -63,19 +78,23 @@ static void write_sweep(FILE *to, const dmg_compare *compare, dmg_compare_varian
         }
         curve->emulated_x[0] = 1;
         curve->emulated_x[1] = is_latency ? DMG_COMPARE_CHANGE : 1 / DMG_COMPARE_CHANGE;
-        curve->emulated_y[0] = emulated_mean(compare, i, DMG_VARIANT_AS_IT_IS);
-        curve->emulated_y[1] = emulated_mean(compare, i, variant);
+        dmg_ratio change = emulated_change(compare, i, variant);
+        curve->emulated_y[0] = modelled_mean(compare, i, 1, 1);
+        curve->emulated_y[1] = change.spread.count > 0 ? curve->emulated_y[0] * change.spread.median : NAN;
         series[2 * i] =
             (dmg_series){compare->configurations[i].name, (int)i, DMG_SERIES_PLAIN, curve->x, curve->y, STEPS};
         series[2 * i + 1] = (dmg_series){NULL, (int)i, DMG_SERIES_RINGS, curve->emulated_x, curve->emulated_y, 2};
         double at_change = curve->y[(int)((STEPS - 1) / 2 * (1 + log2(curve->emulated_x[1]) / FACTORS_LOG2) + 0.5)];
         if (isfinite(curve->emulated_y[1])) {
-            dmg_markup_print(to, "%s %s: %+.0f %% when %s, the model says %+.0f %%", i == 0 ? "" : ";",
-                             compare->configurations[i].name, 100 * (curve->emulated_y[1] / curve->emulated_y[0] - 1),
-                             is_latency ? "doubled" : "halved", 100 * (at_change / curve->emulated_y[0] - 1));
+            dmg_markup_print(to, "%s %s: ", i == 0 ? "" : ";", compare->configurations[i].name);
+            write_change(to, &change, is_latency ? "doubled" : "halved");
+            dmg_markup_print(to, ", the model says %+.1f %%", 100 * (at_change / curve->emulated_y[0] - 1));
         }
     }
-    fputs(". Curves are the model, rings were run; a curve that stays flat does not depend on this.", to);
+    dmg_markup_print(to,
+                     ". Curves are the model, rings were run, with %" PRIu32
+                     " compute node%s; a curve that stays flat does not depend on this.",
+                     compare->cns[0], compare->cns[0] == 1 ? "" : "s");
     dmg_figure_chart(to);
     dmg_chart chart = {.description = is_latency ? "time by latency" : "time by bandwidth and rates",
                        .x = {.title = is_latency ? "latencies of the profile" : "bandwidths and rates of the profile",
@@ -89,41 +108,45 @@ static void write_sweep(FILE *to, const dmg_compare *compare, dmg_compare_varian
     dmg_figure_end(to);
 }
 
-/** How many times the second takes longer, with both links off in its favour. */
-static void write_lead(FILE *to, const dmg_compare *compare)
+/** How many times the second takes longer, with both links off in its favour. Only where the links decide. */
+static void write_lead(FILE *to, const dmg_compare *compare, const dmg_verdict *verdict, uint32_t cns)
 {
-    dmg_compare_times times = dmg_compare_times_of_all(compare, 0, DMG_VARIANT_AS_IT_IS);
-    dmg_contest contest = dmg_contest_judge(&times);
+    const dmg_contest *contest = &verdict->contest;
     double x[STEPS];
     double y[STEPS];
     double even_x[2] = {1, LEAD_MOST};
     double even_y[2] = {1, 1};
+    char title[96];
+    dmg_compare_model model;
+    dmg_compare_model_of(compare, verdict, cns, &model);
     for (int step = 0; step < STEPS; step++) {
         x[step] = pow(LEAD_MOST, (double)step / (STEPS - 1));
-        y[step] = modelled_mean(compare, contest.second, 1 / x[step], 1 / x[step]) /
-                  modelled_mean(compare, contest.winner, x[step], x[step]);
+        y[step] = dmg_link_lead(&model.pair, x[step]);
     }
-    const dmg_series series[] = {{"lead", (int)contest.winner, DMG_SERIES_PLAIN, x, y, STEPS},
+    const dmg_series series[] = {{"lead", (int)contest->winner, DMG_SERIES_PLAIN, x, y, STEPS},
                                  {"even", -1, DMG_SERIES_DOTTED, even_x, even_y, 2}};
-    double flip = dmg_compare_flip_factor(compare);
+    double flip = dmg_compare_flip_factor(compare, verdict, cns);
     double uncertainty = compare->settings->values[DMG_OPTION_UNCERTAINTY].real;
-    const dmg_chart_mark marks[] = {{uncertainty, -1, "uncertainty"}, {flip, (int)contest.second, "flip"}};
+    const dmg_chart_mark marks[] = {{uncertainty, -1, "uncertainty"}, {flip, (int)contest->second, "flip"}};
     bool has_flip = flip > 1 && flip <= LEAD_MOST;
-    dmg_figure_begin(to, "If the profiles were off, in disfavour of the winner");
-    dmg_markup_print(to, " The lead of %s when all its numbers are worse and all numbers of %s better by a factor: ",
-                     compare->configurations[contest.winner].name, compare->configurations[contest.second].name);
+    snprintf(title, sizeof title, "If the profiles were off, in disfavour of the faster (%" PRIu32 " CN%s)",
+             compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+    dmg_figure_begin(to, title);
+    dmg_markup_print(to,
+                     " The lead of %s, which is %.2f as measured, when all its numbers are worse and all numbers of %s "
+                     "better by a factor: ",
+                     compare->configurations[contest->winner].name, contest->ratio.median,
+                     compare->configurations[contest->second].name);
     if (has_flip) {
         dmg_markup_print(to, "it is gone at %.2f, %s the uncertainty of %g.", flip,
                          flip > uncertainty ? "beyond" : "within", uncertainty);
-    } else if (flip <= 1) {
-        fputs("there is none by the medians of time with and without links.", to);
     } else {
         dmg_markup_print(to, "it lasts beyond %g.", LEAD_MOST);
     }
     dmg_figure_chart(to);
     dmg_chart chart = {.description = "lead by how far the profiles are off",
                        .x = {.title = "all numbers are off by", .unit = DMG_AXIS_FACTOR, .is_log = true},
-                       .y = {.title = "time of the second by the winner's"},
+                       .y = {.title = "time of the second by that of the faster"},
                        .series = series,
                        .series_count = 2,
                        .marks = marks,
@@ -133,10 +156,32 @@ static void write_lead(FILE *to, const dmg_compare *compare)
     dmg_figure_end(to);
 }
 
+/** Where the links do not decide there is no lead of theirs to draw: the sentence says so. */
+static void write_no_leads(FILE *to, const dmg_compare *compare)
+{
+    for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
+        if (dmg_compare_verdict_of_all(compare, cns).kind != DMG_VERDICT_LINKS) {
+            char text[DMG_COMPARE_SENTENCE_BYTES];
+            dmg_compare_say_flip(compare, cns, text);
+            dmg_markup_print(to, "With %" PRIu32 " compute node%s: ", compare->cns[cns],
+                             compare->cns[cns] == 1 ? "" : "s");
+            dmg_markup_text(to, text);
+            fputs(" ", to);
+        }
+    }
+}
+
 void dmg_compare_write_sensitivity_figures(FILE *to, const dmg_compare *compare)
 {
-    fputs("<h2>Would it stay so?</h2>\n<div class=\"figures\">\n", to);
-    write_lead(to, compare);
+    fputs("<h2>Would it stay so?</h2>\n<p>", to);
+    write_no_leads(to, compare);
+    fputs("</p>\n<div class=\"figures\">\n", to);
+    for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
+        dmg_verdict verdict = dmg_compare_verdict_of_all(compare, cns);
+        if (verdict.kind == DMG_VERDICT_LINKS) {
+            write_lead(to, compare, &verdict, cns);
+        }
+    }
     write_sweep(to, compare, DMG_VARIANT_SLOWER);
     write_sweep(to, compare, DMG_VARIANT_NARROWER);
     fputs("</div>\n", to);

@@ -50,60 +50,85 @@ static void write_head(FILE *to, const dmg_compare *compare)
 static void write_answer(FILE *to, const dmg_compare *compare)
 {
     fputs("<div class=\"answer\">\n", to);
-    for (int which = 0; which < DMG_SENTENCES; which++) {
+    for (uint32_t which = 0; which < dmg_compare_sentence_count(compare); which++) {
         char text[DMG_COMPARE_SENTENCE_BYTES];
-        dmg_compare_say(compare, (dmg_compare_sentence)which, text);
+        dmg_compare_say(compare, which, text);
         write_paragraph(to, text);
     }
     fputs("</div>\n", to);
 }
 
-static void write_result_row(FILE *to, const dmg_compare *compare, uint32_t algorithm)
+/** "2.1 ms", and below it "1.9 ms to 2.4 ms". */
+static void write_time(FILE *to, const dmg_spread *times)
 {
-    dmg_compare_times times = dmg_compare_times_of(compare, algorithm, 0, DMG_VARIANT_AS_IT_IS);
-    dmg_contest contest = dmg_contest_judge(&times);
-    char why[DMG_COMPARE_SENTENCE_BYTES];
-    dmg_compare_say_why(compare, algorithm, why);
-    fputs("<tr class=\"upper\"><td>", to);
-    dmg_markup_text(to, compare->algorithms[algorithm]);
-    fputs("</td>", to);
-    for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        bool is_winner = contest.is_clear && i == contest.winner;
-        fprintf(to, "<td%s>", is_winner ? " class=\"win\"" : "");
-        dmg_markup_text(to, dmg_text_seconds(contest.times[i].median).text);
-        fputs("<br/><small>", to);
-        dmg_markup_print(to, "%s to %s", dmg_text_seconds(contest.times[i].least).text,
-                         dmg_text_seconds(contest.times[i].most).text);
-        fputs("</small></td>", to);
-    }
-    fputs("<td>", to);
-    dmg_markup_print(to, "%.2f", contest.ratio.median);
+    dmg_markup_text(to, dmg_text_seconds(times->median).text);
     fputs("<br/><small>", to);
-    dmg_markup_print(to, "%.2f to %.2f", contest.ratio.least, contest.ratio.most);
-    fprintf(to, "</small></td></tr>\n<tr class=\"lower\"><td class=\"why\" colspan=\"%" PRIu32 "\"><small>",
-            compare->configuration_count + 2);
-    dmg_markup_print(to, "%s%s", contest.is_clear ? "" : "Within the spread. ", why);
-    fputs("</small></td></tr>\n", to);
+    dmg_markup_print(to, "%s to %s", dmg_text_seconds(times->least).text, dmg_text_seconds(times->most).text);
+    fputs("</small>", to);
 }
 
+static void write_result_row(FILE *to, const dmg_compare *compare, uint32_t algorithm, uint32_t cns)
+{
+    dmg_compare_times times = dmg_compare_times_of(compare, algorithm, cns, DMG_VARIANT_AS_IT_IS);
+    dmg_contest contest = dmg_contest_judge(&times);
+    fputs("<tr><td>", to);
+    dmg_markup_text(to, compare->algorithms[algorithm]);
+    dmg_markup_print(to, ", %" PRIu32 " CN%s", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+    fputs("</td>", to);
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        dmg_compare_split split = dmg_compare_split_of(compare, i, algorithm, cns);
+        fputs(contest.is_clear && i == contest.winner ? "<td class=\"win\">" : "<td>", to);
+        write_time(to, &contest.times[i]);
+        fprintf(to, "<br/><small>link: %s</small></td>", dmg_link_cost_say(&split.link).text);
+    }
+    fputs("<td>", to);
+    if (contest.is_clear) {
+        fprintf(to, "%.2f", contest.ratio.median);
+    } else {
+        fputs("not resolved", to);
+    }
+    fprintf(to, "<br/><small>%.2f to %.2f</small></td></tr>\n", contest.ratio.least, contest.ratio.most);
+}
+
+static void write_work(FILE *to, const dmg_compare *compare, uint32_t algorithm, uint32_t cns)
+{
+    char text[DMG_COMPARE_SENTENCE_BYTES];
+    fputs("<dt>", to);
+    dmg_markup_text(to, compare->algorithms[algorithm]);
+    dmg_markup_print(to, ", %" PRIu32 " CN%s", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+    fputs("</dt><dd>", to);
+    dmg_compare_say_work(compare, algorithm, cns, text);
+    dmg_markup_text(to, text);
+    fputs("</dd>\n", to);
+}
+
+/** Numbers in the table, and prose below it: a sentence in a table makes all of it as wide as itself. */
 static void write_results(FILE *to, const dmg_compare *compare)
 {
-    fprintf(to, "<div class=\"wide\"><table>\n<tr><th>%" PRIu32 " CN%s</th>", compare->cns[0],
-            compare->cns[0] == 1 ? "" : "s");
+    fputs("<div class=\"wide\"><table>\n<tr><th>algorithm</th>", to);
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
         fprintf(to, "<th><span class=\"c%" PRIu32 "\">", i);
         dmg_markup_text(to, compare->configurations[i].name);
         fputs("</span></th>", to);
     }
-    fputs("<th>second by first</th></tr>\n", to);
+    fputs("<th>second / first</th></tr>\n", to);
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        write_result_row(to, compare, algorithm);
+        for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
+            write_result_row(to, compare, algorithm, cns);
+        }
     }
     fputs(
-        "</table></div>\n<p><small>Time of the iterations: the median of the rounds, and the least and the most below "
-        "it. The ratio is taken round by round, as rounds of a busy machine differ more than turns within a "
-        "round.</small></p>\n",
+        "</table></div>\n<p><small>Time of the iterations: the median of the rounds, below it the least and the most, "
+        "and what the link adds. The ratio is taken round by round, as rounds of a busy machine differ more than "
+        "turns within a round; where the rounds do not agree which is faster, it is not resolved. CN: compute "
+        "node.</small></p>\n<details><summary>what each asked of the interconnect</summary>\n<dl>\n",
         to);
+    for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
+        for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
+            write_work(to, compare, algorithm, cns);
+        }
+    }
+    fputs("</dl></details>\n", to);
 }
 
 /* ---- where the numbers come from ---- */
@@ -194,6 +219,7 @@ void dmg_compare_write_page(FILE *to, const dmg_compare *compare)
     write_head(to, compare);
     write_answer(to, compare);
     write_results(to, compare);
+    dmg_compare_write_predictions(to, compare);
     dmg_compare_write_run_figures(to, compare);
     dmg_compare_write_sensitivity_figures(to, compare);
     dmg_compare_write_micro_figures(to, compare);

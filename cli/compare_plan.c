@@ -12,6 +12,8 @@
 
 /** The pair from one testbed, so the fairest comparison there is (docs/links.md). */
 static const char *const default_configurations[] = {"cxl_shm,polar-cxl", "ucx,polar-rdma"};
+/** As many as `dmgraph predict` takes. */
+#define PREDICT_CNS_MOST 4096
 static const char *const default_algorithms[] = {"bfs", "cc", "pagerank"};
 
 const char *dmg_compare_variant_name(dmg_compare_variant variant)
@@ -171,9 +173,11 @@ static dmg_status plan_configurations(dmg_compare *compare)
 
 /* ---- numbers of compute nodes ---- */
 
-static dmg_status plan_cns(dmg_compare *compare)
+static dmg_status plan_nodes(const dmg_settings *settings, dmg_option_id option, uint32_t most, uint32_t *numbers,
+                             uint32_t *count)
 {
-    const char *rest = dmg_value_text(compare->settings, DMG_OPTION_CNS_LIST);
+    const char *name = dmg_option_get(option)->name;
+    const char *rest = dmg_value_text(settings, option);
     for (;;) {
         char word[24];
         size_t length = strcspn(rest, ",");
@@ -181,19 +185,27 @@ static dmg_status plan_cns(dmg_compare *compare)
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), rest);
         dmg_status status = dmg_parse_number(word, &number);
         if (status != DMG_OK) {
-            return dmg_error_prefix(status, "--cns");
+            return dmg_error_prefix(status, "--%s", name);
         }
-        if (number < 1 || number > DMG_COMPUTE_NODES_MAX || compare->cns_count == DMG_COMPARE_CNS_MAX) {
-            return dmg_error(DMG_ERR_ARGUMENT, "--cns %s: expected at most %d numbers from 1 to %d, as in 1,2,4",
-                             dmg_value_text(compare->settings, DMG_OPTION_CNS_LIST), DMG_COMPARE_CNS_MAX,
-                             DMG_COMPUTE_NODES_MAX);
+        if (number < 1 || number > most || *count == DMG_COMPARE_CNS_MAX) {
+            return dmg_error(DMG_ERR_ARGUMENT, "--%s %s: expected at most %d numbers from 1 to %u, as in 1,2,4", name,
+                             dmg_value_text(settings, option), DMG_COMPARE_CNS_MAX, most);
         }
-        compare->cns[compare->cns_count++] = (uint32_t)number;
+        numbers[(*count)++] = (uint32_t)number;
         if (!rest[length]) {
             return DMG_OK;
         }
         rest += length + 1;
     }
+}
+
+static dmg_status plan_cns(dmg_compare *compare)
+{
+    dmg_status status =
+        plan_nodes(compare->settings, DMG_OPTION_CNS_LIST, DMG_COMPUTE_NODES_MAX, compare->cns, &compare->cns_count);
+    return status == DMG_OK ? plan_nodes(compare->settings, DMG_OPTION_PREDICT_CNS, PREDICT_CNS_MOST,
+                                         compare->predict_cns, &compare->predict_cns_count)
+                            : status;
 }
 
 /* ---- algorithms ---- */
@@ -315,8 +327,8 @@ void dmg_compare_close(dmg_compare *compare)
         json_decref(compare->answers[i]);
     }
     dmg_graph_source_close(&compare->source);
-    uint32_t runs = compare->model_runs ? compare->configuration_count * compare->algorithm_count : 0;
-    for (uint32_t i = 0; i < runs; i++) {
+    size_t runs = (size_t)compare->configuration_count * compare->algorithm_count * compare->cns_count;
+    for (size_t i = 0; compare->model_runs && i < runs; i++) {
         dmg_predict_run_free(&compare->model_runs[i]);
     }
     free(compare->model_runs);

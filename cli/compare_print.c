@@ -1,13 +1,13 @@
 #include "cli/compare.h"
 
-#include "cli/report.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-/* ---- for people ---- */
+#define SECONDS_WIDTH    9
+#define RATIO_WIDTH      12
+#define PREDICTION_WIDTH 22
 
 static void print_head(FILE *to, const dmg_compare *compare)
 {
@@ -26,43 +26,66 @@ static void print_head(FILE *to, const dmg_compare *compare)
 
 static void print_answer(FILE *to, const dmg_compare *compare)
 {
-    for (int which = 0; which < DMG_SENTENCES; which++) {
+    for (uint32_t which = 0; which < dmg_compare_sentence_count(compare); which++) {
         char text[DMG_COMPARE_SENTENCE_BYTES];
-        dmg_compare_say(compare, (dmg_compare_sentence)which, text);
+        dmg_compare_say(compare, which, text);
         if (text[0]) {
             fprintf(to, "%s %s\n", which == 0 ? "answer    " : "          ", text);
         }
     }
 }
 
+static void print_cell(FILE *to, int width, const char *text)
+{
+    fprintf(to, " %*s", dmg_text_width(text, width), text);
+}
+
+static void print_seconds(FILE *to, double seconds)
+{
+    print_cell(to, SECONDS_WIDTH, dmg_text_seconds(seconds).text);
+}
+
+/** How many times longer than the fastest: the same ratio as in the answer and in the report. */
+static void print_times(FILE *to, const dmg_contest *contest, uint32_t configuration)
+{
+    char text[24];
+    if (configuration == contest->winner) {
+        snprintf(text, sizeof text, "1%c", contest->is_clear ? '*' : '=');
+    } else if (contest->ratios[configuration].is_above) {
+        snprintf(text, sizeof text, "%.2f ", contest->ratios[configuration].spread.median);
+    } else {
+        snprintf(text, sizeof text, "not resolved");
+    }
+    print_cell(to, RATIO_WIDTH, text);
+}
+
 static void print_row(FILE *to, const dmg_compare *compare, uint32_t algorithm, uint32_t cns, uint32_t configuration,
                       const dmg_contest *contest)
 {
     const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_AS_IT_IS);
+    const uint64_t *operations = cell->counters.operations;
+    const uint64_t *bytes = cell->counters.bytes;
     dmg_compare_split split = dmg_compare_split_of(compare, configuration, algorithm, cns);
     const dmg_spread *times = &contest->times[configuration];
-    fprintf(to, "%-9s %4" PRIu32 "  %-22s %9s %9s %9s %6.2f%c %9s %9s %9s %12s %10s\n", compare->algorithms[algorithm],
-            compare->cns[cns], compare->configurations[configuration].name, dmg_text_seconds(times->median).text,
-            dmg_text_seconds(times->least).text, dmg_text_seconds(times->most).text,
-            times->median / contest->times[contest->winner].median,
-            configuration != contest->winner ? ' '
-            : contest->is_clear              ? '*'
-                                             : '=',
-            dmg_text_seconds(split.compute).text, dmg_text_seconds(split.software).text,
-            dmg_text_seconds(split.link).text,
-            dmg_text_count(cell->counters.operations[DMG_OPERATION_READ] +
-                           cell->counters.operations[DMG_OPERATION_WRITE] + cell->counters.in_place_spans)
-                .text,
-            dmg_text_bytes(cell->counters.bytes[DMG_OPERATION_READ] + cell->counters.bytes[DMG_OPERATION_WRITE] +
-                           cell->counters.in_place_bytes)
-                .text);
+    fprintf(to, "%-9s %4" PRIu32 "  %-22s", compare->algorithms[algorithm], compare->cns[cns],
+            compare->configurations[configuration].name);
+    print_seconds(to, times->median);
+    print_seconds(to, times->least);
+    print_seconds(to, times->most);
+    print_times(to, contest, configuration);
+    print_seconds(to, split.compute);
+    print_seconds(to, split.software);
+    print_cell(to, RATIO_WIDTH, dmg_link_cost_say(&split.link).text);
+    fprintf(
+        to, " %12s %10s\n",
+        dmg_text_count(operations[DMG_OPERATION_READ] + operations[DMG_OPERATION_WRITE] + cell->counters.in_place_spans)
+            .text,
+        dmg_text_bytes(bytes[DMG_OPERATION_READ] + bytes[DMG_OPERATION_WRITE] + cell->counters.in_place_bytes).text);
 }
 
-void dmg_compare_print(FILE *to, const dmg_compare *compare)
+static void print_runs(FILE *to, const dmg_compare *compare)
 {
-    print_answer(to, compare);
-    print_head(to, compare);
-    fprintf(to, "\n%-9s %4s  %-22s %9s %9s %9s %7s %9s %9s %9s %12s %10s\n", "algorithm", "CNs", "over", "median",
+    fprintf(to, "\n%-9s %4s  %-22s %9s %9s %9s %12s %9s %9s %12s %12s %10s\n", "algorithm", "CNs", "over", "median",
             "least", "most", "times", "compute", "software", "link", "accesses", "bytes");
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
         for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
@@ -74,107 +97,42 @@ void dmg_compare_print(FILE *to, const dmg_compare *compare)
         }
     }
     fprintf(to,
-            "\nIterations only, %" PRIu32 " round%s in turns; times: of the fastest (*: in every round; =: within the "
-            "spread). Compute and software are this machine's, link is emulated. In all %s.\n",
+            "\nIterations only, %" PRIu32 " round%s in turns; times: as long as the fastest, the median of the rounds' "
+            "ratios (*: it is the fastest in every round; =: that is not resolved). Compute and software are this "
+            "machine's, link is emulated. In all %s.\n",
             compare->rounds, compare->rounds == 1 ? "" : "s", dmg_text_seconds(compare->seconds).text);
 }
 
-/* ---- for programs ---- */
-
-static json_t *reals_json(const double *values, uint32_t count)
+static void print_predictions(FILE *to, const dmg_compare *compare)
 {
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++) {
-        json_array_append_new(list, json_real(values[i]));
-    }
-    return list;
-}
-
-static json_t *point_json(const dmg_compare_point *point)
-{
-    return json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "operation", point->operation, "bytes",
-                     (json_int_t)point->bytes, "depth", (json_int_t)point->depth, "threads", (json_int_t)point->threads,
-                     "min_ns", point->least_ns, "p50_ns", point->median_ns, "p99_ns", point->p99_ns, "p999_ns",
-                     point->p999_ns, "mops", point->mops, "gbs", point->gbs);
-}
-
-static json_t *configuration_json(const dmg_compare_configuration *configuration)
-{
-    static const char *const sweeps[DMG_SWEEPS] = {"latencies", "load", "sizes"};
-    const dmg_compare_proof *proof = &configuration->proof;
-    json_t *object = json_pack("{s:o, s:o, s:o, s:b, s:o}", "name", dmg_json_text(configuration->name), "transport",
-                               dmg_json_text(configuration->transport), "link", dmg_json_text(configuration->link),
-                               "emulated", configuration->has_link, "chosen", dmg_json_text(configuration->chosen));
-    json_object_set_new(object, "self_test",
-                        proof->is_there ? json_pack("{s:I, s:I, s:I, s:I, s:f}", "pass", (json_int_t)proof->passed,
-                                                    "fail", (json_int_t)proof->failed, "inconclusive",
-                                                    (json_int_t)proof->inconclusive, "not_emulable",
-                                                    (json_int_t)proof->not_emulable, "worst_error", proof->worst_error)
-                                        : json_null());
-    for (int sweep = 0; sweep < DMG_SWEEPS; sweep++) {
-        json_t *list = json_array();
-        for (uint32_t i = 0; i < configuration->sweeps[sweep].count; i++) {
-            json_array_append_new(list, point_json(&configuration->sweeps[sweep].points[i]));
-        }
-        json_object_set_new(object, sweeps[sweep], list);
-    }
-    return object;
-}
-
-static json_t *cell_json(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm, uint32_t cns,
-                         dmg_compare_variant variant)
-{
-    const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, variant);
-    return json_pack(
-        "{s:s, s:I, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "algorithm", compare->algorithms[algorithm], "cns",
-        (json_int_t)compare->cns[cns], "configuration", dmg_json_text(compare->configurations[configuration].name),
-        "variant", dmg_compare_variant_name(variant), "iterations", (json_int_t)cell->iterations, "arcs",
-        (json_int_t)cell->arcs, "seconds", reals_json(cell->seconds, cell->count), "wait_seconds",
-        reals_json(cell->waits, cell->count), "accounted_seconds", reals_json(cell->accounted, cell->count),
-        "total_seconds", reals_json(cell->totals, cell->count), "counters", dmg_counters_json(&cell->counters, true));
-}
-
-static json_t *answer_json(const dmg_compare *compare)
-{
-    dmg_compare_times times = dmg_compare_times_of_all(compare, 0, DMG_VARIANT_AS_IT_IS);
-    dmg_contest contest = dmg_contest_judge(&times);
-    double flip = dmg_compare_flip_factor(compare);
-    json_t *sentences = json_array();
-    for (int which = 0; which < DMG_SENTENCES; which++) {
-        char text[DMG_COMPARE_SENTENCE_BYTES];
-        dmg_compare_say(compare, (dmg_compare_sentence)which, text);
-        if (text[0]) {
-            json_array_append_new(sentences, dmg_json_text(text));
-        }
-    }
-    return json_pack("{s:o, s:o, s:b, s:f, s:f, s:f, s:o, s:f, s:b, s:o}", "winner",
-                     dmg_json_text(compare->configurations[contest.winner].name), "second",
-                     dmg_json_text(compare->configurations[contest.second].name), "clear", contest.is_clear, "ratio",
-                     contest.ratio.median, "ratio_least", contest.ratio.least, "ratio_most", contest.ratio.most,
-                     "flip_factor", isfinite(flip) ? json_real(flip) : json_null(), "uncertainty",
-                     compare->settings->values[DMG_OPTION_UNCERTAINTY].real, "accounted",
-                     dmg_compare_is_accounted(compare), "sentences", sentences);
-}
-
-json_t *dmg_compare_json(const dmg_compare *compare)
-{
-    json_t *configurations = json_array();
-    json_t *runs = json_array();
+    char text[DMG_COMPARE_SENTENCE_BYTES];
+    fprintf(to, "\n%-9s %4s", "predicted", "CNs");
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        json_array_append_new(configurations, configuration_json(&compare->configurations[i]));
-        for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-            for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
-                for (int variant = 0; variant < DMG_VARIANTS; variant++) {
-                    if (dmg_compare_cell_of(compare, i, algorithm, cns, (dmg_compare_variant)variant)->count > 0) {
-                        json_array_append_new(runs,
-                                              cell_json(compare, i, algorithm, cns, (dmg_compare_variant)variant));
-                    }
-                }
+        fprintf(to, " %22s", compare->configurations[i].name);
+    }
+    fprintf(to, " %*s\n", RATIO_WIDTH, "second/first");
+    for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
+        for (uint32_t n = 0; n < compare->predict_cns_count; n++) {
+            dmg_compare_prediction all = dmg_compare_predict(compare, algorithm, compare->predict_cns[n]);
+            fprintf(to, "%-9s %4" PRIu32, compare->algorithms[algorithm], compare->predict_cns[n]);
+            for (uint32_t i = 0; i < compare->configuration_count; i++) {
+                snprintf(text, sizeof text, "%s (%s)", dmg_text_seconds(all.seconds[i]).text,
+                         dmg_predict_part_name(all.bound[i]));
+                print_cell(to, PREDICTION_WIDTH, text);
             }
+            snprintf(text, sizeof text, all.is_resolved ? "%.2f" : "not resolved", all.ratio);
+            print_cell(to, RATIO_WIDTH, text);
+            fputc('\n', to);
         }
     }
-    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:I, s:f, s:o, s:o}", "dmgraph", DMGRAPH_VERSION, "answer",
-                     answer_json(compare), "graph", dmg_graph_source_json(compare->path, &compare->source), "host",
-                     dmg_json_text(compare->host), "date", compare->date, "rounds", (json_int_t)compare->rounds,
-                     "seconds", compare->seconds, "configurations", configurations, "runs", runs);
+    dmg_compare_say_predictions(compare, text);
+    fprintf(to, "\n%s\n", text);
+}
+
+void dmg_compare_print(FILE *to, const dmg_compare *compare)
+{
+    print_answer(to, compare);
+    print_head(to, compare);
+    print_runs(to, compare);
+    print_predictions(to, compare);
 }

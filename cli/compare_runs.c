@@ -19,7 +19,9 @@
 #define RUNS_SECONDS_MOST 200.0
 #define RUNS_SECONDS      100.0
 /** Rounds of the emulated points beside the profile, which are compared with their own round. */
-#define CHANGED_ROUNDS 1
+#define CHANGED_ROUNDS 3
+/** Runs in a round where iterations are short and the user did not say how many: odd, so that one is in the middle. */
+#define REPEATS_SHORT 5
 /** A run that took no time that a clock shows. */
 #define LEAST_SECONDS      1e-9
 #define NANOSECONDS_SECOND 1e9
@@ -104,17 +106,17 @@ static uint64_t integer_at(const json_t *object, const char *outer, const char *
     return value > 0 ? (uint64_t)value : 0;
 }
 
-static dmg_status take_report(json_t *report, dmg_compare_cell *cell, uint32_t round)
+static dmg_status take_report(json_t *report, dmg_compare_cell *cell)
 {
+    dmg_compare_turn *turn = &cell->turns[cell->turn_count++];
     const json_t *link = json_object_get(report, "emulated_link");
     double measured = real_at(report, "seconds", "iterations");
     double seconds = json_is_object(link) ? json_number_value(json_object_get(link, "iteration_seconds")) : measured;
-    cell->seconds[round] = fmax(seconds, LEAST_SECONDS);
-    cell->accounted[round] = json_number_value(json_object_get(link, "accounted_seconds"));
-    cell->waits[round] =
+    turn->seconds = fmax(seconds, LEAST_SECONDS);
+    turn->accounted = json_number_value(json_object_get(link, "accounted_seconds"));
+    turn->wait =
         real_at(report, "seconds", "iteration_barriers") + real_at(report, "seconds", "iteration_operation_wait");
-    cell->totals[round] = real_at(report, "seconds", "total");
-    cell->count = round + 1;
+    turn->total = real_at(report, "seconds", "total");
     cell->iterations = integer_at(report, "result", "iterations");
     cell->arcs = 0;
     size_t index;
@@ -126,15 +128,38 @@ static dmg_status take_report(json_t *report, dmg_compare_cell *cell, uint32_t r
     return dmg_counters_from_json(json_object_get(json_object_get(report, "operations"), "run"), &cell->counters);
 }
 
-/** Keep the report of the fastest round for the model. */
-static dmg_status take_model_run(const json_t *report, const dmg_compare_cell *cell, uint32_t round,
-                                 dmg_predict_run *kept)
+static int by_seconds(const void *a, const void *b)
 {
-    for (uint32_t earlier = 0; earlier < round; earlier++) {
-        if (cell->seconds[earlier] <= cell->seconds[round]) {
-            return DMG_OK;
-        }
+    const dmg_compare_turn *left = a;
+    const dmg_compare_turn *right = b;
+    return (left->seconds > right->seconds) - (left->seconds < right->seconds);
+}
+
+/** Of the runs of a round, the one of median time counts. */
+static void settle_round(dmg_compare_cell *cell, uint32_t round)
+{
+    if (cell->turn_count == 0) {
+        return;
     }
+    qsort(cell->turns, cell->turn_count, sizeof *cell->turns, by_seconds);
+    const dmg_compare_turn *middle = &cell->turns[(cell->turn_count - 1) / 2];
+    cell->seconds[round] = middle->seconds;
+    cell->waits[round] = middle->wait;
+    cell->accounted[round] = middle->accounted;
+    cell->totals[round] = middle->total;
+    cell->repeats[round] = cell->turn_count;
+    cell->count = round + 1;
+    cell->turn_count = 0;
+}
+
+/** Keep the report of the fastest run for the model. */
+static dmg_status take_model_run(const json_t *report, dmg_compare_cell *cell, dmg_predict_run *kept)
+{
+    double seconds = cell->turns[cell->turn_count - 1].seconds;
+    if (cell->fastest > 0 && cell->fastest <= seconds) {
+        return DMG_OK;
+    }
+    cell->fastest = seconds;
     dmg_predict_run_free(kept);
     return dmg_predict_run_read(report, kept);
 }
@@ -200,15 +225,15 @@ static dmg_status run_one(dmg_compare *compare, const run_place *place, uint32_t
     describe_call(compare, place, &call);
     dmg_status status = dmg_compare_call_run(&call, 0, &report);
     if (status == DMG_OK) {
-        status = take_report(report, cell, round);
+        status = take_report(report, cell);
     }
     if (status == DMG_OK) {
         status = check_answer(compare, place, report);
     }
-    if (status == DMG_OK && place->variant == DMG_VARIANT_AS_IT_IS && place->cns == 0) {
+    if (status == DMG_OK && place->variant == DMG_VARIANT_AS_IT_IS) {
         take_transport(report, configuration);
-        status = take_model_run(report, cell, round,
-                                dmg_compare_model_run_of(compare, place->configuration, place->algorithm));
+        status = take_model_run(report, cell,
+                                dmg_compare_model_run_of(compare, place->configuration, place->algorithm, place->cns));
     }
     json_decref(report);
     return status == DMG_OK
@@ -242,19 +267,51 @@ static void copy_bare(dmg_compare *compare)
     }
 }
 
-/** All configurations of one piece of work follow each other at once, each round beginning with another one. */
-static dmg_status run_round(dmg_compare *compare, uint32_t round)
+/** Runs of a piece of work in one round, from the shortest of its first ones. */
+static uint32_t repeats_wanted(const dmg_compare *compare, uint32_t algorithm, uint32_t cns)
+{
+    if (dmg_has(compare->settings, DMG_OPTION_REPEATS)) {
+        return (uint32_t)dmg_number(compare->settings, DMG_OPTION_REPEATS);
+    }
+    double shortest = INFINITY;
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        shortest = fmin(shortest, dmg_compare_cell_of(compare, i, algorithm, cns, DMG_VARIANT_AS_IT_IS)->fastest);
+    }
+    return shortest < DMG_COMPARE_SHORT_SECONDS ? REPEATS_SHORT : 1;
+}
+
+/** All configurations of one piece of work follow each other at once, each time beginning with another one. */
+static dmg_status run_piece(dmg_compare *compare, uint32_t algorithm, uint32_t cns, uint32_t round)
 {
     uint32_t count = compare->configuration_count;
     dmg_status status = DMG_OK;
-    for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
-        for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
-            for (int variant = 0; variant < DMG_VARIANTS; variant++) {
-                for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
-                    const run_place place = {(i + round) % count, algorithm, cns, (dmg_compare_variant)variant};
-                    status = is_run(compare, &place, round) ? run_one(compare, &place, round) : DMG_OK;
-                }
+    uint32_t repeats = 1;
+    for (uint32_t repeat = 0; repeat < repeats; repeat++) {
+        for (int variant = 0; variant < DMG_VARIANTS; variant++) {
+            for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
+                const run_place place = {(i + round + repeat) % count, algorithm, cns, (dmg_compare_variant)variant};
+                status = is_run(compare, &place, round) ? run_one(compare, &place, round) : DMG_OK;
             }
+        }
+        if (status != DMG_OK) {
+            return status;
+        }
+        repeats = repeat == 0 ? repeats_wanted(compare, algorithm, cns) : repeats;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (int variant = 0; variant < DMG_VARIANTS; variant++) {
+            settle_round(dmg_compare_cell_of(compare, i, algorithm, cns, (dmg_compare_variant)variant), round);
+        }
+    }
+    return DMG_OK;
+}
+
+static dmg_status run_round(dmg_compare *compare, uint32_t round)
+{
+    dmg_status status = DMG_OK;
+    for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
+        for (uint32_t cns = 0; cns < compare->cns_count && status == DMG_OK; cns++) {
+            status = run_piece(compare, algorithm, cns, round);
         }
     }
     return status;
@@ -276,8 +333,7 @@ dmg_status dmg_compare_run_all(dmg_compare *compare)
 {
     size_t cells = (size_t)compare->configuration_count * compare->algorithm_count * compare->cns_count * DMG_VARIANTS;
     compare->cells = calloc(cells, sizeof *compare->cells);
-    compare->model_runs =
-        calloc((size_t)compare->configuration_count * compare->algorithm_count, sizeof *compare->model_runs);
+    compare->model_runs = calloc(cells / DMG_VARIANTS, sizeof *compare->model_runs);
     if (!compare->cells || !compare->model_runs) {
         return dmg_error(DMG_ERR_MEMORY, "no memory for what comes out");
     }
@@ -290,56 +346,4 @@ dmg_status dmg_compare_run_all(dmg_compare *compare)
              is_next_wanted(compare, compare->rounds, (double)(dmg_now_ns() - started_ns) / NANOSECONDS_SECOND));
     copy_bare(compare);
     return status;
-}
-
-/* ---- for those who look at it ---- */
-
-dmg_compare_times dmg_compare_times_of(const dmg_compare *compare, uint32_t algorithm, uint32_t cns,
-                                       dmg_compare_variant variant)
-{
-    dmg_compare_times times = {.configurations = compare->configuration_count, .rounds = compare->rounds};
-    for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        const dmg_compare_cell *cell = dmg_compare_cell_of(compare, i, algorithm, cns, variant);
-        memcpy(times.seconds[i], cell->seconds, sizeof cell->seconds);
-    }
-    return times;
-}
-
-dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t cns, dmg_compare_variant variant)
-{
-    dmg_compare_times all[DMG_COMPARE_ALGORITHMS_MAX];
-    for (uint32_t i = 0; i < compare->algorithm_count; i++) {
-        all[i] = dmg_compare_times_of(compare, i, cns, variant);
-    }
-    return dmg_compare_times_mean(all, compare->algorithm_count);
-}
-
-double dmg_compare_accounted(const dmg_compare_cell *cell)
-{
-    return dmg_spread_of(cell->accounted, cell->count).median;
-}
-
-dmg_link_work dmg_compare_work_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm)
-{
-    dmg_compare_split split = dmg_compare_split_of(compare, configuration, algorithm, 0);
-    double bare = split.compute + split.software;
-    return (dmg_link_work){.run = dmg_compare_model_run_of(compare, configuration, algorithm),
-                           .bare_seconds = bare,
-                           .linked_seconds = bare + split.link};
-}
-
-dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t configuration, uint32_t algorithm,
-                                       uint32_t cns)
-{
-    const dmg_compare_cell *cell = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_AS_IT_IS);
-    const dmg_compare_cell *bare = dmg_compare_cell_of(compare, configuration, algorithm, cns, DMG_VARIANT_BARE);
-    double whole = dmg_spread_of(cell->seconds, cell->count).median;
-    /* What was accounted for is known; what was waited for shows only against other runs, which the machine may have
-     * slowed down more. */
-    double accounted = dmg_compare_accounted(cell);
-    const dmg_compare_cell *of_waits = accounted > 0 ? cell : bare;
-    double without = accounted > 0 ? whole - accounted : fmin(dmg_spread_of(bare->seconds, bare->count).median, whole);
-    without = fmax(without, LEAST_SECONDS);
-    double waits = fmin(dmg_spread_of(of_waits->waits, of_waits->count).median, without);
-    return (dmg_compare_split){.compute = without - waits, .software = waits, .link = fmax(whole - without, 0)};
 }

@@ -35,30 +35,37 @@ dmg_link_settings dmg_link_scaled(const dmg_link_settings *link, double latency_
 }
 
 /** The logarithm of the mean of how many times the second takes longer, with both links off by the factor. */
-static double lead_at(const dmg_link_work *winner, const dmg_link_work *second, uint32_t count, double factor)
+static double modelled_lead(const dmg_link_pair *pair, double factor)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        dmg_link_settings worse = dmg_link_scaled(&winner[i].run->ran_on, factor, factor);
-        dmg_link_settings better = dmg_link_scaled(&second[i].run->ran_on, 1 / factor, 1 / factor);
-        sum += log(dmg_link_work_seconds(&second[i], &better) / dmg_link_work_seconds(&winner[i], &worse));
+    for (uint32_t i = 0; i < pair->count; i++) {
+        const dmg_link_work *winner = &pair->winner[i];
+        const dmg_link_work *second = &pair->second[i];
+        dmg_link_settings worse = dmg_link_scaled(&winner->run->ran_on, factor, factor);
+        dmg_link_settings better = dmg_link_scaled(&second->run->ran_on, 1 / factor, 1 / factor);
+        sum += log(dmg_link_work_seconds(second, &better) / dmg_link_work_seconds(winner, &worse));
     }
-    return count > 0 ? sum / count : 0;
+    return pair->count > 0 ? sum / pair->count : 0;
 }
 
-double dmg_link_flip_factor(const dmg_link_work *winner, const dmg_link_work *second, uint32_t count, double most)
+double dmg_link_lead(const dmg_link_pair *pair, double factor)
 {
-    if (lead_at(winner, second, count, 1) <= 0) {
+    return pair->measured_lead * exp(modelled_lead(pair, factor) - modelled_lead(pair, 1));
+}
+
+double dmg_link_flip_factor(const dmg_link_pair *pair, double most)
+{
+    if (dmg_link_lead(pair, 1) <= 1) {
         return 1;
     }
-    if (lead_at(winner, second, count, most) > 0) {
+    if (dmg_link_lead(pair, most) > 1) {
         return INFINITY;
     }
     double low = 1;
     double high = most;
     for (int step = 0; step < FLIP_STEPS; step++) {
         double middle = sqrt(low * high);
-        if (lead_at(winner, second, count, middle) > 0) {
+        if (dmg_link_lead(pair, middle) > 1) {
             low = middle;
         } else {
             high = middle;

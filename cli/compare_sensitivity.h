@@ -33,14 +33,25 @@ double dmg_link_work_seconds(const dmg_link_work *work, const dmg_link_settings 
  */
 dmg_link_settings dmg_link_scaled(const dmg_link_settings *link, double latency_factor, double capacity_divisor);
 
+/** The two leading configurations, over the same graph and algorithms. */
+typedef struct dmg_link_pair {
+    const dmg_link_work *winner, *second; /**< [count]; not owned */
+    uint32_t count;
+    double measured_lead; /**< the second's time by the winner's, as it is reported; above 0 */
+} dmg_link_pair;
+
 /**
- * By what factor all numbers of two links must be off, each in the disfavour of the winner (its own link slower, the
- * other one faster), until the geometric mean of all pieces of work is no longer in its favour.
- *
- * @param winner, second  of `count` pieces of work, over the same graph and algorithms
- * @param most            where the search ends
- * @return 1 when the winner loses as it is; more than `most`, to be exact infinity, when it wins up to there
+ * The lead with all numbers of both links off by a factor in the disfavour of the winner: its own link slower, the
+ * other one faster. The geometric mean of all pieces of work; at a factor of 1 it is the measured lead.
  */
-double dmg_link_flip_factor(const dmg_link_work *winner, const dmg_link_work *second, uint32_t count, double most);
+double dmg_link_lead(const dmg_link_pair *pair, double factor);
+
+/**
+ * By what factor the numbers must be off until that lead is gone.
+ *
+ * @param most  where the search ends
+ * @return 1 when there is none as it is; more than `most`, to be exact infinity, when it lasts up to there
+ */
+double dmg_link_flip_factor(const dmg_link_pair *pair, double most);
 
 #endif

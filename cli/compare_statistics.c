@@ -30,6 +30,15 @@ dmg_spread dmg_spread_of(const double *values, uint32_t count)
     return spread;
 }
 
+dmg_ratio dmg_ratio_judge(const double *ratios, uint32_t count)
+{
+    dmg_ratio ratio = {.spread = dmg_spread_of(ratios, count)};
+    bool has_rounds = ratio.spread.count > 1;
+    ratio.is_above = has_rounds && ratio.spread.least > 1 && ratio.spread.median > LEAST_LEAD;
+    ratio.is_below = has_rounds && ratio.spread.most < 1 && ratio.spread.median < 1 / LEAST_LEAD;
+    return ratio;
+}
+
 dmg_contest dmg_contest_judge(const dmg_compare_times *times)
 {
     dmg_contest contest = {0};
@@ -45,13 +54,15 @@ dmg_contest dmg_contest_judge(const dmg_compare_times *times)
             contest.second == contest.winner || contest.times[i].median < contest.times[contest.second].median;
         contest.second = i != contest.winner && is_better ? i : contest.second;
     }
-    double ratios[DMG_COMPARE_ROUNDS_MAX];
-    for (uint32_t round = 0; round < times->rounds; round++) {
-        ratios[round] = times->seconds[contest.second][round] / times->seconds[contest.winner][round];
+    for (uint32_t i = 0; i < times->configurations; i++) {
+        double ratios[DMG_COMPARE_ROUNDS_MAX];
+        for (uint32_t round = 0; round < times->rounds; round++) {
+            ratios[round] = times->seconds[i][round] / times->seconds[contest.winner][round];
+        }
+        contest.ratios[i] = dmg_ratio_judge(ratios, times->rounds);
     }
-    contest.ratio = dmg_spread_of(ratios, times->rounds);
-    contest.is_clear =
-        times->configurations > 1 && times->rounds > 1 && contest.ratio.least > 1 && contest.ratio.median > LEAST_LEAD;
+    contest.ratio = contest.ratios[contest.second].spread;
+    contest.is_clear = contest.ratios[contest.second].is_above;
     return contest;
 }
 

@@ -31,13 +31,23 @@ typedef struct dmg_compare_times {
     uint32_t rounds;         /**< 1 or more */
 } dmg_compare_times;
 
+/** A ratio, taken round by round, and what the rounds say of it. With neither flag the difference is not resolved. */
+typedef struct dmg_ratio {
+    dmg_spread spread;
+    bool is_above; /**< above 1: in every round, of at least two, and by more than 2 per cent as a rule */
+    bool is_below; /**< below 1 in the same sense */
+} dmg_ratio;
+
+dmg_ratio dmg_ratio_judge(const double *ratios, uint32_t count);
+
 /** Who won. */
 typedef struct dmg_contest {
     dmg_spread times[DMG_COMPARE_CONFIGURATIONS_MAX];
-    uint32_t winner;  /**< the least median; the first of equals */
-    uint32_t second;  /**< the next one; the winner itself when it is alone */
-    dmg_spread ratio; /**< the second's time by the winner's, round by round */
-    bool is_clear; /**< the winner was faster in every round, of at least two, and by more than 2 per cent as a rule */
+    dmg_ratio ratios[DMG_COMPARE_CONFIGURATIONS_MAX]; /**< each one's time by the winner's; 1 of the winner */
+    uint32_t winner;                                  /**< the least median; the first of equals */
+    uint32_t second;                                  /**< the next one; the winner itself when it is alone */
+    dmg_spread ratio;                                 /**< the second's time by the winner's */
+    bool is_clear;                                    /**< that ratio is above 1 (dmg_ratio) */
 } dmg_contest;
 
 dmg_contest dmg_contest_judge(const dmg_compare_times *times);

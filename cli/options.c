@@ -158,6 +158,11 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_ROUNDS] =
         {"rounds", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 25, 0, 0,
          "times that everything is run (default: 3; up to 7 where that is soon done, 2 where it takes long)"},
+    [DMG_OPTION_REPEATS] = {"repeats", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 9, 0, 0,
+                            "runs of each inside a round, of which the median counts (default: 1; 5 where iterations "
+                            "take less than 10 ms in all)"},
+    [DMG_OPTION_PREDICT_CNS] = {"predict-cns", DMG_TYPE_TEXT, "LIST", NULL, "4,8,16,32", 0, 0, 0, 0,
+                                "numbers of compute nodes to predict for, as 'dmgraph predict' would"},
     [DMG_OPTION_UNCERTAINTY] = {"uncertainty", DMG_TYPE_REAL, "FACTOR", NULL, "1.5", 0, 0, 1, 1000,
                                 "by which the numbers of a profile may be off"},
     [DMG_OPTION_RUNS_ONLY] = {"runs-only", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,

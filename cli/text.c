@@ -48,9 +48,17 @@ dmg_text dmg_text_seconds(double seconds)
     } else if (seconds >= 0.001) {
         snprintf(result.text, sizeof result.text, "%.*f ms", seconds < 0.01 ? 1 : 0, seconds * 1e3);
     } else {
-        snprintf(result.text, sizeof result.text, "%.0f us", seconds * 1e6);
+        snprintf(result.text, sizeof result.text, "%.0f µs", seconds * 1e6);
     }
     return result;
+}
+
+int dmg_text_width(const char *text, int width)
+{
+    for (const char *at = text; *at; at++) {
+        width += ((unsigned char)*at & 0xc0) == 0x80; /* a byte that goes on a character */
+    }
+    return width;
 }
 
 json_t *dmg_json_text(const char *text)

@@ -18,8 +18,10 @@ typedef struct dmg_text {
 dmg_text dmg_text_count(uint64_t count);
 /** "512 B", "1.4 MiB". */
 dmg_text dmg_text_bytes(uint64_t bytes);
-/** "2.13 s", "840 ms", "15 us". */
+/** "2.13 s", "840 ms", "15 µs". */
 dmg_text dmg_text_seconds(double seconds);
+/** The width to give printf's "%*s" for a column of `width` characters: it counts bytes, of which "µ" has two. */
+int dmg_text_width(const char *text, int width);
 
 /** A JSON string; bytes that are not UTF-8 become question marks. Never NULL while there is memory. */
 json_t *dmg_json_text(const char *text);

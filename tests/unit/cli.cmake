@@ -10,6 +10,7 @@ target_sources(unit-cli_pool_file PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_file.c 
 dmg_unit_test(serial LINK dmg-algorithms)
 dmg_unit_test(cli_compare LINK dmg-transport PkgConfig::jansson m)
 target_sources(unit-cli_compare PRIVATE ${PROJECT_SOURCE_DIR}/cli/compare_statistics.c
+                                        ${PROJECT_SOURCE_DIR}/cli/compare_verdict.c
                                         ${PROJECT_SOURCE_DIR}/cli/compare_sensitivity.c ${PROJECT_SOURCE_DIR}/cli/chart.c
                                         ${PROJECT_SOURCE_DIR}/cli/chart_axis.c ${PROJECT_SOURCE_DIR}/cli/markup.c
                                         ${PROJECT_SOURCE_DIR}/cli/predict_model.c ${PROJECT_SOURCE_DIR}/cli/text.c)
