@@ -214,7 +214,7 @@ dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t conf
 
 /* ---- predictions ---- */
 
-/** The error of the model that is to be reckoned with (docs/predict.md): a smaller difference is none. */
+/** The error of the model that is to be reckoned with (docs/predict.md), or more where it shows more. */
 #define DMG_COMPARE_MODEL_ERROR 0.2
 
 /** What `dmgraph predict` makes of the runs with the most compute nodes. */
@@ -223,15 +223,12 @@ typedef struct dmg_compare_prediction {
     dmg_predict_part bound[DMG_COMPARE_CONFIGURATIONS_MAX];
     uint32_t winner, second; /**< the least, and the next one */
     double ratio;            /**< of the second's by the winner's */
-    bool is_resolved;        /**< it is more than the model's error */
+    bool is_resolved;        /**< it is more than the model may be off */
 } dmg_compare_prediction;
 
 /** Which of the numbers of compute nodes it predicts from: the most. */
 uint32_t dmg_compare_predict_base(const dmg_compare *compare);
 dmg_compare_prediction dmg_compare_predict(const dmg_compare *compare, uint32_t algorithm, uint32_t cns);
-/** The model at the numbers of nodes and over the link of the runs themselves, by what was measured there: the least
- * and the most of all configurations and algorithms. */
-dmg_spread dmg_compare_predict_error(const dmg_compare *compare);
 /** What the predictions stand on, and do not know. */
 void dmg_compare_say_predictions(const dmg_compare *compare, char text[DMG_COMPARE_SENTENCE_BYTES]);
 
@@ -285,6 +282,8 @@ dmg_status dmg_compare_call_run(dmg_compare_call *call, int accepted, json_t **o
 uint32_t dmg_compare_sentence_count(const dmg_compare *compare);
 /** Write one, 0 <= index < count; "" when there is nothing to say. */
 void dmg_compare_say(const dmg_compare *compare, uint32_t index, char text[DMG_COMPARE_SENTENCE_BYTES]);
+/** Whether that one is the verdict for a number of compute nodes. */
+bool dmg_compare_is_verdict(const dmg_compare *compare, uint32_t index);
 /** What an algorithm asked of the two fastest configurations: operations, bytes, and what its link adds. */
 void dmg_compare_say_work(const dmg_compare *compare, uint32_t algorithm, uint32_t cns,
                           char text[DMG_COMPARE_SENTENCE_BYTES]);
@@ -302,6 +301,12 @@ void dmg_compare_print(FILE *to, const dmg_compare *compare);
 json_t *dmg_compare_json(const dmg_compare *compare);
 void dmg_compare_write_csv(FILE *to, const dmg_compare *compare);
 void dmg_compare_write_page(FILE *to, const dmg_compare *compare);
+/** The head of a table that has a column for each configuration, and begins one of its rows: about an algorithm with
+ * some compute nodes. On narrow screens a row is a block. */
+void dmg_compare_write_columns(FILE *to, const dmg_compare *compare);
+void dmg_compare_write_row_name(FILE *to, const dmg_compare *compare, uint32_t algorithm, uint32_t cns);
+/** Begin the cell of a configuration. */
+void dmg_compare_write_cell(FILE *to, const dmg_compare *compare, uint32_t configuration, bool is_winner);
 /** Figures of the page; each with a sentence that says what to see. */
 void dmg_compare_write_run_figures(FILE *to, const dmg_compare *compare);
 void dmg_compare_write_micro_figures(FILE *to, const dmg_compare *compare);

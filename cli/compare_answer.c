@@ -173,6 +173,11 @@ uint32_t dmg_compare_sentence_count(const dmg_compare *compare)
     return compare->cns_count * SAID_OF_NODES + SAID_OF_ALL;
 }
 
+bool dmg_compare_is_verdict(const dmg_compare *compare, uint32_t index)
+{
+    return index < compare->cns_count * SAID_OF_NODES && index % SAID_OF_NODES == SAID_VERDICT;
+}
+
 void dmg_compare_say(const dmg_compare *compare, uint32_t index, char text[DMG_COMPARE_SENTENCE_BYTES])
 {
     static void (*const of_nodes[SAID_OF_NODES])(const dmg_compare *compare, uint32_t cns,

@@ -125,8 +125,7 @@ static void write_bare_lead(FILE *to, const dmg_compare *compare, uint32_t cns)
     const char *second = compare->configurations[contest.second].name;
     dmg_markup_print(to, " With %" PRIu32 " compute node%s ", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
     if (contest.is_clear) {
-        dmg_markup_print(to, "%s takes %.2f times as long as %s; that part of the answer is software.", second,
-                         contest.ratio.median, winner);
+        dmg_markup_print(to, "%s takes %.2f times as long as %s.", second, contest.ratio.median, winner);
     } else {
         dmg_markup_print(to, "the difference between %s and %s is not resolved.", winner, second);
     }

@@ -10,10 +10,10 @@
 
 /* ---- the answer ---- */
 
-static void write_paragraph(FILE *to, const char *text)
+static void write_paragraph(FILE *to, const char *text, bool is_verdict)
 {
     if (text[0]) {
-        fputs("<p>", to);
+        fputs(is_verdict ? "<p class=\"verdict\">" : "<p>", to);
         dmg_markup_text(to, text);
         fputs("</p>\n", to);
     }
@@ -53,7 +53,7 @@ static void write_answer(FILE *to, const dmg_compare *compare)
     for (uint32_t which = 0; which < dmg_compare_sentence_count(compare); which++) {
         char text[DMG_COMPARE_SENTENCE_BYTES];
         dmg_compare_say(compare, which, text);
-        write_paragraph(to, text);
+        write_paragraph(to, text, dmg_compare_is_verdict(compare, which));
     }
     fputs("</div>\n", to);
 }
@@ -67,21 +67,44 @@ static void write_time(FILE *to, const dmg_spread *times)
     fputs("</small>", to);
 }
 
+void dmg_compare_write_columns(FILE *to, const dmg_compare *compare)
+{
+    fputs("<div class=\"wide\"><table class=\"rows\">\n<tr class=\"head\"><th>algorithm</th>", to);
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        fprintf(to, "<th><span class=\"c%" PRIu32 "\">", i);
+        dmg_markup_text(to, compare->configurations[i].name);
+        fputs("</span></th>", to);
+    }
+    fputs("<th>second / first</th></tr>\n", to);
+}
+
+void dmg_compare_write_row_name(FILE *to, const dmg_compare *compare, uint32_t algorithm, uint32_t cns)
+{
+    dmg_markup_text(to, compare->algorithms[algorithm]);
+    dmg_markup_print(to, ", %" PRIu32 " CN%s", cns, cns == 1 ? "" : "s");
+}
+
+void dmg_compare_write_cell(FILE *to, const dmg_compare *compare, uint32_t configuration, bool is_winner)
+{
+    fprintf(to, "<td%s><span class=\"only c%" PRIu32 "\">", is_winner ? " class=\"win\"" : "", configuration);
+    dmg_markup_text(to, compare->configurations[configuration].name);
+    fputs("</span>", to);
+}
+
 static void write_result_row(FILE *to, const dmg_compare *compare, uint32_t algorithm, uint32_t cns)
 {
     dmg_compare_times times = dmg_compare_times_of(compare, algorithm, cns, DMG_VARIANT_AS_IT_IS);
     dmg_contest contest = dmg_contest_judge(&times);
     fputs("<tr><td>", to);
-    dmg_markup_text(to, compare->algorithms[algorithm]);
-    dmg_markup_print(to, ", %" PRIu32 " CN%s", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+    dmg_compare_write_row_name(to, compare, algorithm, compare->cns[cns]);
     fputs("</td>", to);
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
         dmg_compare_split split = dmg_compare_split_of(compare, i, algorithm, cns);
-        fputs(contest.is_clear && i == contest.winner ? "<td class=\"win\">" : "<td>", to);
+        dmg_compare_write_cell(to, compare, i, contest.is_clear && i == contest.winner);
         write_time(to, &contest.times[i]);
         fprintf(to, "<br/><small>link: %s</small></td>", dmg_link_cost_say(&split.link).text);
     }
-    fputs("<td>", to);
+    fputs("<td><span class=\"only\">second / first</span>", to);
     if (contest.is_clear) {
         fprintf(to, "%.2f", contest.ratio.median);
     } else {
@@ -94,8 +117,7 @@ static void write_work(FILE *to, const dmg_compare *compare, uint32_t algorithm,
 {
     char text[DMG_COMPARE_SENTENCE_BYTES];
     fputs("<dt>", to);
-    dmg_markup_text(to, compare->algorithms[algorithm]);
-    dmg_markup_print(to, ", %" PRIu32 " CN%s", compare->cns[cns], compare->cns[cns] == 1 ? "" : "s");
+    dmg_compare_write_row_name(to, compare, algorithm, compare->cns[cns]);
     fputs("</dt><dd>", to);
     dmg_compare_say_work(compare, algorithm, cns, text);
     dmg_markup_text(to, text);
@@ -105,13 +127,7 @@ static void write_work(FILE *to, const dmg_compare *compare, uint32_t algorithm,
 /** Numbers in the table, and prose below it: a sentence in a table makes all of it as wide as itself. */
 static void write_results(FILE *to, const dmg_compare *compare)
 {
-    fputs("<div class=\"wide\"><table>\n<tr><th>algorithm</th>", to);
-    for (uint32_t i = 0; i < compare->configuration_count; i++) {
-        fprintf(to, "<th><span class=\"c%" PRIu32 "\">", i);
-        dmg_markup_text(to, compare->configurations[i].name);
-        fputs("</span></th>", to);
-    }
-    fputs("<th>second / first</th></tr>\n", to);
+    dmg_compare_write_columns(to, compare);
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
         for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
             write_result_row(to, compare, algorithm, cns);

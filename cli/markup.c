@@ -92,12 +92,14 @@ static const char style[] =
     ".tag{display:inline-block;border:1px solid var(--line);border-radius:1rem;padding:0 .6rem;font-size:.85rem;"
     "color:var(--soft);margin-right:.3rem}\n"
     ".answer{background:var(--raised);border-left:.3rem solid var(--c0);border-radius:.3rem;padding:.75rem 1rem;"
-    "margin:1rem 0}.answer p{max-width:60rem}.answer p:first-child{font-size:1.15rem;font-weight:600}\n"
+    "margin:1rem 0}.answer p{max-width:60rem}.answer .verdict{font-weight:600}.answer "
+    "p:first-child{font-size:clamp(1rem,3vw,1.15rem)}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.3rem .7rem .3rem 0;text-align:right;vertical-align:top;border-bottom:1px solid var(--line);"
     "white-space:nowrap}\n"
     "th:first-child,td:first-child,.text{text-align:left}th{font-weight:600;color:var(--soft)}\n"
-    "td.why{text-align:left;white-space:normal;min-width:14rem;overflow-wrap:anywhere}td.win{font-weight:700}\n"
+    "td.why{text-align:left;white-space:normal;min-width:14rem;overflow-wrap:anywhere}td.win{font-weight:700}td.win "
+    "small{font-weight:400}.only{display:none}\n"
     "dl{max-width:60rem}dt{font-weight:600;margin-top:.4rem}dd{margin:0 0 .2rem;font-size:.9rem}\n"
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr));gap:1.5rem 2rem}\n"
     "figure{margin:.5rem 0;max-width:38rem}figcaption{font-size:.95rem;margin-bottom:.25rem}\n"
@@ -114,6 +116,11 @@ static const char style[] =
     "details{margin:.5rem 0}summary{cursor:pointer;font-weight:600}code{font-size:.9em;overflow-wrap:anywhere}\n"
     ".c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}"
     ".c5{color:var(--c5)}.ink{color:var(--ink)}\n"
+    /* On a narrow screen each row of such a table is a block: what it is about and its result, then its cells. */
+    "@media(max-width:40rem){.rows,.rows tbody{display:block}.rows tr{display:grid;grid-template-columns:1fr 1fr;"
+    "border-bottom:1px solid var(--line);padding:.35rem 0}.rows tr.head{display:none}.rows td{border:0;"
+    "padding:.1rem .5rem .1rem 0;text-align:left;white-space:normal}.rows td:first-child{order:-2;font-weight:600}"
+    ".rows td:last-child{order:-1}.only{display:block}}\n"
     "@media print{.figures{display:block}figure{break-inside:avoid}}\n";
 
 void dmg_markup_page_begin(FILE *to, const char *title)
