@@ -174,8 +174,8 @@ static void print_row(prediction_job *job, const char *link, uint32_t mns, uint3
 {
     const char *bound = dmg_predict_part_name(found->bound);
     if (job->format == FORMAT_TABLE) {
-        printf("%-20s %4u %4u %10s  %-10s", link, mns, cns, dmg_text_seconds(found->total_ns / NANOSECONDS).text,
-               bound);
+        dmg_text total = dmg_text_seconds(found->total_ns / NANOSECONDS);
+        printf("%-20s %4u %4u %*s  %-10s", link, mns, cns, dmg_text_width(total.text, 10), total.text, bound);
         for (int part = 0; part < DMG_PREDICT_PARTS; part++) {
             double share = found->total_ns > 0 ? found->parts_ns[part] / found->total_ns : 0;
             printf(" %9.1f%%", 100 * share);

@@ -278,7 +278,8 @@ dmg_status dmg_parse_time(const char *text, uint64_t *duration_ns)
     static const struct {
         const char *suffix;
         long double nanoseconds;
-    } units[] = {{"ns", 1}, {"us", 1e3L}, {"ms", 1e6L}, {"s", 1e9L}, {"min", 60e9L}};
+    } units[] = {{"ns", 1},    {"us", 1e3L}, {"\u00b5s", 1e3L}, {"\u03bcs", 1e3L},
+                 {"ms", 1e6L}, {"s", 1e9L},  {"min", 60e9L}};
     const char *rest = text;
     long double value;
     if (read_decimal(&rest, &value)) {

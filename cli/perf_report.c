@@ -16,8 +16,8 @@ void dmg_perf_report_begin(dmg_perf_report *report)
                report->chosen);
         dmg_placement_print(stdout, report->placement);
         printf("\n\n");
-        printf("%-9s %9s %6s %7s %10s %10s %10s %10s %10s %10s\n", "operation", "bytes", "depth", "threads", "min us",
-               "p50 us", "p99 us", "p99.9 us", "Mops", "GB/s");
+        printf("%-9s %9s %6s %7s %11s %11s %11s %11s %10s %10s\n", "operation", "bytes", "depth", "threads", "min µs",
+               "p50 µs", "p99 µs", "p99.9 µs", "Mops", "GB/s");
         break;
     case DMG_PERF_CSV:
         printf("transport,emulated_link,operation,bytes,depth,threads,min_ns,p50_ns,p99_ns,p999_ns,operations,seconds,"

@@ -367,15 +367,15 @@ void dmg_run_print_table(FILE *to, const dmg_run *run)
             operations += iteration->counters.operations[kind];
             bytes += iteration->counters.bytes[kind];
         }
-        fprintf(to, "%9" PRIu64 " %-9s %-7s %13s %15s %15s %15s %12s %10s %10s %12s %12s %10s\n", row + 1,
+        dmg_text elapsed = dmg_text_seconds((double)iteration->elapsed_ns / NANOSECONDS_SECOND);
+        dmg_text barriers = dmg_text_seconds((double)iteration->barrier_ns / NANOSECONDS_SECOND / run->cn_count);
+        fprintf(to, "%9" PRIu64 " %-9s %-7s %13s %15s %15s %15s %12s %*s %*s %12s %12s %10s\n", row + 1,
                 dmg_direction_name(iteration->direction), dmg_density_name(iteration->density),
                 dmg_text_count(iteration->active_vertices).text, dmg_text_count(iteration->arcs).text,
                 dmg_text_count(iteration->updates_local).text, dmg_text_count(iteration->updates_remote).text,
-                dmg_text_count(iteration->references).text,
-                dmg_text_seconds((double)iteration->elapsed_ns / NANOSECONDS_SECOND).text,
-                dmg_text_seconds((double)iteration->barrier_ns / NANOSECONDS_SECOND / run->cn_count).text,
-                dmg_text_count(operations).text, dmg_text_bytes(bytes).text,
-                dmg_text_bytes(iteration->counters.in_place_bytes).text);
+                dmg_text_count(iteration->references).text, dmg_text_width(elapsed.text, 10), elapsed.text,
+                dmg_text_width(barriers.text, 10), barriers.text, dmg_text_count(operations).text,
+                dmg_text_bytes(bytes).text, dmg_text_bytes(iteration->counters.in_place_bytes).text);
     }
     if (run->iteration_rows < run->iteration_count) {
         fprintf(to, "%9s the last %" PRIu64 " iterations have no rows\n", "",

@@ -18,6 +18,8 @@ from harness import (IO, IS_THIN, PROGRAM, USAGE, check, command_run, communicat
 GRAPH = path_of("<b>&\"'.dmg")
 PAGE = path_of("report.html")
 SHORT = ("--threads", "1", "--no-progress")
+# Iterations of so small a graph would be repeated five times.
+ONCE = ("--repeats", "1")
 # Both over the transport that starts faster; other cases have the default pair.
 QUICK = ("--with", "cxl_shm,polar-cxl", "--with", "cxl_shm,polar-rdma")
 PAIR = ("--with", "cxl_shm,polar-cxl", "--with", "ucx,polar-rdma")
@@ -43,33 +45,131 @@ def rows_of(path):
 # ---- the comparison that most cases look at ----
 
 ALGORITHMS = ("bfs",) if IS_THIN else ("bfs", "sssp")
-WHOLE = dmgraph("compare", GRAPH, *ALGORITHMS, *QUICK, *SHORT, "--rounds", 2, "--cns", 1, "--output", PAGE,
+WHOLE = dmgraph("compare", GRAPH, *ALGORITHMS, *QUICK, *SHORT, *ONCE, "--rounds", 2, "--cns", "1,2", "--output", PAGE,
                 *(("--runs-only",) if IS_THIN else ("--duration", "3ms")))
+
+
+NAMES = ("polar-cxl", "polar-rdma")
+COST = r"(?:[0-9.]+ (?:µs|ms|s)|not resolved)"
+BOTH_COST = rf"{COST} \(polar-cxl\) and {COST} \(polar-rdma\)"
+SOFTWARE_COST = BOTH_COST.replace("|not resolved", "")
+LEAD = r"(polar-\S+ is faster than polar-\S+ by \d+\.\d\d \(|which is faster is not resolved: polar-\S+ takes \d+\.\d\d times as long as polar-\S+ \()"
+
+
+def verdicts_of(text):
+    """The verdict for each number of compute nodes, by its sentence."""
+    return re.findall(r"With (\d+) compute nodes?,? (?:added up over \d+ algorithms, )?(the links cost .*)", text)
 
 
 def the_answer_comes_first():
     first = WHOLE.out.splitlines()[0]
-    require(re.match(r"answer +(polar-\S+ over \S+ wins: |No clear winner: ).* takes \d+\.\d\d times as long", first), first)
-    require("in 2 rounds" in first and "with 1 compute node" in first, first)
-    for word in ("By algorithm: bfs:", "Why: ", "emulated link", "not calibrated on this host" if IS_THIN else "self-test on this host", "Iterations only, 2 rounds"):
+    require(re.match(rf"answer +With 1 compute node,? .*the links cost {BOTH_COST}; this machine's software costs "
+                     rf"{SOFTWARE_COST}; {LEAD}.*in 2 rounds", first), first)
+    for word in ("Short iterations: bfs with 1 CN (", "some were run once inside a round (--repeats 5 repeats them)",
+                 "emulated link", "not calibrated on this host" if IS_THIN else "self-test on this host", "Iterations only, 2 rounds",
+                 "Predicted, not run"):
         require(word in WHOLE.out, f"'{word}' is missing:\n{WHOLE.out}")
+
+
+def every_number_of_compute_nodes_has_its_answer():
+    verdicts = verdicts_of(WHOLE.out)
+    require([nodes for nodes, _ in verdicts] == ["1", "2"], WHOLE.out)
+    page = "".join(tree_of().itertext())
+    for nodes, verdict in verdicts:
+        require(re.match(rf"the links cost {BOTH_COST}; this machine's software costs {SOFTWARE_COST}; {LEAD}", verdict), verdict)
+        require(verdict.endswith("no statement about the links is made.") or verdict.endswith("No statement about the links is made.")
+                or "the links decide: their part of this ratio is" in verdict, verdict)
+        require(verdict in page, f"the page does not say: {verdict}")
+
+
+def a_flip_is_told_only_where_links_decide():
+    """After each verdict, and what it says must fit."""
+    lines = [line.strip() for line in WHOLE.out.splitlines()]
+    flips = [line for line in lines if line.startswith(("Whether it would stay so", "This verdict"))]
+    verdicts = [verdict for _, verdict in verdicts_of(WHOLE.out)]
+    require(len(flips) == len(verdicts) == 2, WHOLE.out)
+    for verdict, flip in zip(verdicts, flips):
+        require(("the links decide: their part" in verdict) == flip.startswith("This verdict"), f"{verdict}\n{flip}")
+
+
+def no_ratio_within_the_spread_has_by():
+    for ratio in re.findall(r" by (\d+\.\d\d)", WHOLE.out):
+        require(float(ratio) >= 1.02, ratio)
+    for name in NAMES:
+        require(f"{name} by 0" not in WHOLE.out, WHOLE.out)
+    require("within the spread" not in WHOLE.out, WHOLE.out)
+
+
+def the_table_the_page_and_the_answer_have_one_ratio():
+    page = ["".join(row.itertext()) for row in tree_of().iter("tr")]
+    for algorithm in ALGORITHMS:
+        for cns in ("1", "2"):
+            rows = [line for line in WHOLE.out.splitlines() if line.split()[:2] == [algorithm, cns] and line.split()[2] in NAMES]
+            require(len(rows) == 2, str(rows))
+            # Behind the name and three columns of times.
+            ratios = [re.match(r"\s*(\d+\.\d\d|not resolved|1[*=])\s", row[68:]) for row in rows]
+            require(all(ratios), str(rows))
+            (ratio,) = [found.group(1) for found in ratios if found.group(1) not in ("1*", "1=")]
+            (shown,) = [row for row in page if row.startswith(f"{algorithm}, {cns} CN") and "link:" in row]
+            require(f"second / first{ratio}" in shown, f"{ratio}: {shown}")
+
+
+def what_is_not_resolved_is_neither_nothing_nor_zero():
+    """In the table, the numbers and the page alike: a link's cost is a number above 0, or says that it is none."""
+    splits = [row for row in rows_of(path_of("report.csv")) if row["what"] == "split"]
+    require(len(splits) == 2 * 2 * len(ALGORITHMS), f"{len(splits)} rows")
+    page = ["".join(row.itertext()) for row in tree_of().iter("tr")]
+    for row in splits:
+        is_resolved = row["link_seconds"] != "not resolved"
+        require(not is_resolved or float(row["link_seconds"]) > 0, str(row))
+        require(float(row["compute_seconds"]) > 0 and float(row["software_seconds"]) >= 0, str(row))
+        lines = [line for line in WHOLE.out.splitlines() if line.split()[:3] == [row["algorithm"], row["cns"], row["emulated_link"]]]
+        (shown,) = [text for text in page if text.startswith(f"{row['algorithm']}, {row['cns']} CN") and "link:" in text]
+        if not is_resolved:
+            require(len(lines) == 1 and "not resolved" in lines[0] and "link: not resolved" in shown, f"{lines}\n{shown}")
+
+
+def other_numbers_of_compute_nodes_are_predicted():
+    lines = WHOLE.out.splitlines()
+    (head,) = [i for i, line in enumerate(lines) if line.split()[:2] == ["predicted", "CNs"]]
+    rows = [line.split()[:2] for line in lines[head + 1:head + 1 + 4 * len(ALGORITHMS)]]
+    require(rows == [[algorithm, cns] for algorithm in ALGORITHMS for cns in ("4", "8", "16", "32")], str(rows))
+    predicted = [row for row in rows_of(path_of("report.csv")) if row["what"] == "predict"]
+    require(len(predicted) == 2 * 4 * len(ALGORITHMS) and all(float(row["seconds"]) > 0 for row in predicted), str(predicted))
+    require("With other numbers of compute nodes" in "".join(tree_of().itertext()), "the panel is missing")
+
+
+def what_is_predicted_says_from_what_and_whether_it_differs():
+    report = json.loads(dmgraph("compare", GRAPH, "bfs", "--with", "cxl_shm,polar-cxl", "--with", "cxl_shm,none", "--link-mode", "account",
+                                "--runs-only", "--rounds", 1, "--cns", 1, "--predict-cns", "1,3", "--json", *ONCE, *SHORT).out)
+    rows = {(row["cns"], one["configuration"]): one for row in report["predictions"] for one in row["configurations"]}
+    require(len(rows) == 4 and all(one["seconds"] > 0 for one in rows.values()), str(rows))
+    for row in report["predictions"]:
+        ratio = max(one["seconds"] for one in row["configurations"]) / min(one["seconds"] for one in row["configurations"])
+        require(row["from_cns"] == 1 and (ratio > 1.2 or not row["resolved"]), str(row))
+
+
+def units_are_written_one_way():
+    text = "".join(tree_of().find("body").itertext())
+    require(not re.search(r"\d us\b| us\b", text) and not re.search(r"\d us\b", WHOLE.out), "there is a time in us")
 
 
 def the_table_has_a_row_for_each():
     for algorithm in ALGORITHMS:
-        for link in ("polar-cxl", "polar-rdma"):
-            lines = [line for line in WHOLE.out.splitlines() if line.split()[:3] == [algorithm, "1", link]]
-            require(len(lines) == 1, f"{algorithm} {link}: {lines}")
+        for cns in ("1", "2"):
+            for link in NAMES:
+                lines = [line for line in WHOLE.out.splitlines() if line.split()[:3] == [algorithm, cns, link]]
+                require(len(lines) == 1, f"{algorithm} {cns} {link}: {lines}")
 
 
 def the_numbers_stand_beside_the_page():
     rows = rows_of(path_of("report.csv"))
     require(all("beyond" not in row and None not in row.values() for row in rows), "rows differ in length from the head")
     runs = [row for row in rows if row["what"] == "run"]
-    # Two configurations: two rounds as they are and without links, one with changed links.
-    require(len(runs) == 2 * len(ALGORITHMS) * (2 * 2 + 2), f"{len(runs)} runs")
+    # Two configurations, two rounds: as they are and without links with both numbers of CNs, changed links with the first.
+    require(len(runs) == 2 * len(ALGORITHMS) * 2 * (2 * 2 + 2), f"{len(runs)} runs")
     for row in runs:
-        require(float(row["seconds"]) > 0 and int(row["arcs"]) > 0 and int(row["cns"]) == 1, str(row))
+        require(float(row["seconds"]) > 0 and int(row["arcs"]) > 0 and int(row["repeats"]) == 1, str(row))
         in_place = int(row["in_place_spans"])
         require(in_place > 0 and row["emulated_link"] in ("polar-cxl", "polar-rdma"), str(row))
     variants = {row["variant"] for row in runs}
@@ -100,10 +200,18 @@ def the_page_is_well_formed():
         require(len(charts) == 1 and charts[0].get("aria-label"), f"{title}: no chart with a description")
     text = " ".join(tree.itertext())
     words = ["emulated link", "second hand", "link model off", "without links", "Compare-and-swaps", "read_latency_ns",
-             "Sizes of accesses: bfs", "does not come from the profiles"]
+             "Sizes of accesses: bfs", "this machine's software costs", "in 2 rounds)"]
     words += ["--runs-only was given"] if IS_THIN else ["self-test on this host", "Latency of a lone read", "bound by operations below"]
     for word in words:
         require(word in text or any(word in (chart.get("aria-label") or "") for chart in tree.iter()), f"'{word}' is missing")
+
+
+def prose_stays_out_of_tables():
+    """But for where a profile's numbers come from: a sentence makes all of a table as wide as itself."""
+    for table in tree_of().iter("table"):
+        for cell in table.iter("td"):
+            text = "".join(cell.itertext())
+            require(cell.get("class") == "why" or len(text) <= 80, text)
 
 
 def the_page_needs_nothing_else():
@@ -215,16 +323,39 @@ def a_phone_shows_it_without_scrolling_sideways():
     require(widest and float(widest.group(1)) <= 360, f"{widest and widest.group(0)}")
 
 
+OVERLAPS = """var out=[];this.contentDocument.querySelectorAll('svg').forEach(function(s){
+var t=[...s.querySelectorAll('text')].map(function(e){return [e.textContent,e.getBoundingClientRect()]});
+for(var i=0;i<t.length;i++)for(var j=0;j<i;j++){var a=t[i][1],b=t[j][1];
+if(Math.min(a.right,b.right)-Math.max(a.left,b.left)>1&&Math.min(a.bottom,b.bottom)-Math.max(a.top,b.top)>4)
+out.push(s.getAttribute('aria-label')+': '+t[j][0]+' on '+t[i][0])}seen+=t.length});"""
+
+
+def no_texts_of_a_chart_lie_on_each_other():
+    probe = path_of("overlaps.html")
+    with open(probe, "w", encoding="utf-8") as file:
+        file.write("<!DOCTYPE html><iframe id='f' src='report.html' style='border:0;width:400px;height:800px'></iframe>"
+                   "<p id='p'>not yet</p><script>document.getElementById('f').onload=function(){var seen=0;" + OVERLAPS +
+                   "document.getElementById('p').textContent='of '+seen+' texts: '+(out.join(', ')||'none')+'.'}</script>")
+    shown = browse("--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom", "file://" + probe)
+    found = re.search(r"of (\d+) texts: (.*)\.</p>", shown)
+    require(found and int(found.group(1)) > 100 and found.group(2) == "none", f"{found and found.group(0)}")
+
+
 # ---- settings ----
 
 def what_is_compared_can_be_chosen():
     report = json.loads(dmgraph("compare", GRAPH, "cc", "--with", "ucx:data=message,none", "--with", "cxl_shm,none", "--with",
                                 "ucx,rdma-cx5", "--link-mode", "account", "--runs-only", "--rounds", 1, "--cns", "2,1",
-                                "--json", *SHORT).out)
+                                "--json", *ONCE, *SHORT).out)
     names = [one["name"] for one in report["configurations"]]
     require(names == ["ucx:data=message", "cxl_shm", "rdma-cx5"], str(names))
     require([one["emulated"] for one in report["configurations"]] == [False, False, True], str(names))
     require(report["answer"]["winner"] in names and not report["answer"]["clear"], str(report["answer"]))
+    require(report["answer"]["verdict"] == "not resolved" and report["answer"]["flip_factor"] is None, str(report["answer"]))
+    require([one["cns"] for one in report["answer"]["by_nodes"]] == [2, 1], str(report["answer"]))
+    costs = {cost["configuration"]: cost for cost in report["answer"]["costs"]}
+    require(costs["rdma-cx5"]["link_resolved"] and costs["rdma-cx5"]["link_seconds"] > 0, str(costs))
+    require(costs["cxl_shm"]["link_seconds"] is None and costs["cxl_shm"]["software_seconds"] > 0, str(costs))
     require({run["algorithm"] for run in report["runs"]} == {"cc"}, "algorithms")
     counts = [run["cns"] for run in report["runs"]]
     # Each as it is and bare, the one with a link with two changed ones, too: those with the first number of CNs.
@@ -241,11 +372,46 @@ def what_is_compared_can_be_chosen():
 def slower_links_take_longer():
     """Accounted time is exact, so that twice the latency shows without a clock."""
     report = json.loads(dmgraph("compare", GRAPH, "bfs", *PAIR, "--link-mode", "account", "--runs-only", "--rounds", 1, "--cns", 1,
-                                "--density", "sparse", "--direction", "push", "--json", *SHORT).out)
+                                "--density", "sparse", "--direction", "push", "--json", *ONCE, *SHORT).out)
     for name in ("polar-cxl", "polar-rdma"):
         modelled = {run["variant"]: run["counters"]["modelled_ns"] for run in report["runs"] if run["configuration"] == name}
         require(modelled["without link"] == 0, str(modelled))
         require(modelled["latencies x 2"] > 1.5 * modelled["as it is"] > 0, str(modelled))
+
+
+def short_iterations_are_repeated_and_warned_about():
+    report = json.loads(dmgraph("compare", GRAPH, "bfs", *QUICK, "--runs-only", "--rounds", 1, "--cns", 1, "--json", *SHORT).out)
+    require(all(run["repeats"] == [5] for run in report["runs"]), str([run["repeats"] for run in report["runs"]]))
+    warnings = [text for text in report["answer"]["sentences"] if text.startswith("Short iterations: bfs with 1 CN (")]
+    require(len(warnings) == 1 and "each was run 5 times inside a round" in warnings[0], str(report["answer"]["sentences"]))
+    # Of five runs the middle one counts, and its ratio stands for one round.
+    require(all(len(run["seconds"]) == 1 for run in report["runs"]), "a repeat counts as a round")
+    require("in one round, which resolves nothing" in report["answer"]["sentences"][0], report["answer"]["sentences"][0])
+
+
+def links_that_differ_a_hundredfold_decide():
+    """Over one transport, with accounted links, whatever else the machine does: all of the difference is the link's."""
+    slow = path_of("slow.link")
+    with open(slow, "w", encoding="utf-8") as file:
+        file.write("title = slow\n" + "".join(f"{kind}_latency_ns = 2000000 | made up\n" for kind in ("read", "write", "atomic", "message")))
+    report = json.loads(dmgraph("compare", GRAPH, "bfs", "--with", "cxl_shm,polar-cxl", "--with", f"cxl_shm,{slow}", "--link-mode", "account",
+                                "--density", "sparse", "--direction", "push", "--runs-only", "--rounds", 2, "--cns", 1, "--json", *ONCE, *SHORT).out)
+    answer = report["answer"]
+    require(answer["verdict"] == "links" and answer["winner"] == "polar-cxl" and answer["clear"], str(answer))
+    require("the links decide: their part of this ratio is" in answer["sentences"][0], answer["sentences"][0])
+    require(answer["flip_factor"] is None or answer["flip_factor"] > 1.5, str(answer))
+    require(any(text.startswith("This verdict does not flip") for text in answer["sentences"]), str(answer["sentences"]))
+    require(answer["ratio"] > 2 and answer["link_part"]["resolved"], str(answer))
+
+
+def without_links_nothing_is_said_about_them():
+    report = json.loads(dmgraph("compare", GRAPH, "bfs", "--with", "cxl_shm,none", "--with", "cxl_shm:coherence=none,none", "--runs-only",
+                                "--rounds", 2, "--cns", 1, "--json", *ONCE, *SHORT).out)
+    answer = report["answer"]
+    require(answer["verdict"] in ("software", "not resolved") and answer["flip_factor"] is None, str(answer))
+    require("the links cost none (" in answer["sentences"][0], answer["sentences"][0])
+    require(re.search(r"[Nn]o statement about (the )?links is made\.$", answer["sentences"][0]), answer["sentences"][0])
+    require(not any("flip" in text and "could flip" not in text for text in answer["sentences"]), str(answer["sentences"]))
 
 
 def children_of(pid):
@@ -278,7 +444,8 @@ def mistakes_are_told_in_one_line():
                             ((GRAPH, "--with", "ucx", *PAIR), "TRANSPORT,LINK"),
                             ((GRAPH, *PAIR, "--with", "ucx,polar-rdma"), "twice"), ((GRAPH, "bfs", "bfs"), "twice"),
                             ((GRAPH, "--with", "ucx,no-such-link", *PAIR), "no-such-link"), ((GRAPH, "--cns", "0"), "--cns"),
-                            ((GRAPH, "--cns", "1,x"), "--cns"), ((GRAPH, "--output", "-", "--json"), "--json"),
+                            ((GRAPH, "--cns", "1,x"), "--cns"), ((GRAPH, "--predict-cns", "4,"), "--predict-cns"),
+                            ((GRAPH, "--repeats", "0"), "--repeats"), ((GRAPH, "--output", "-", "--json"), "--json"),
                             ((GRAPH, "--output", path_of("x.csv")), "x.csv"), ((GRAPH, *(7 * PAIR[:2])), "--with"),
                             ((GRAPH, *"abcdefghi"), "argument")):
         line = one_line(dmgraph("compare", *arguments, "--runs-only", *SHORT, expect=USAGE).err)
@@ -290,14 +457,19 @@ def mistakes_are_told_in_one_line():
     require("bfs over polar-cxl over cxl_shm" in line and "is no vertex" in line, line)
 
 
-for function in (the_answer_comes_first, the_table_has_a_row_for_each, the_numbers_stand_beside_the_page, the_page_is_well_formed,
+for function in (the_answer_comes_first, every_number_of_compute_nodes_has_its_answer, a_flip_is_told_only_where_links_decide,
+                 no_ratio_within_the_spread_has_by, the_table_the_page_and_the_answer_have_one_ratio,
+                 what_is_not_resolved_is_neither_nothing_nor_zero, other_numbers_of_compute_nodes_are_predicted,
+                 units_are_written_one_way, prose_stays_out_of_tables, the_table_has_a_row_for_each, the_numbers_stand_beside_the_page, the_page_is_well_formed,
                  the_page_needs_nothing_else, names_stand_for_themselves):
     check(function.__name__, function)
 if browser() and not IS_THIN:
-    for function in (a_browser_shows_it_light_and_dark, a_phone_shows_it_without_scrolling_sideways):
+    for function in (a_browser_shows_it_light_and_dark, a_phone_shows_it_without_scrolling_sideways, no_texts_of_a_chart_lie_on_each_other):
         check(function.__name__, function)
 elif not IS_THIN:
     print("  skipped: there is no chromium here, so no browser has shown the page")
-for function in (what_is_compared_can_be_chosen, slower_links_take_longer, an_interrupt_leaves_nothing, mistakes_are_told_in_one_line):
+for function in (what_is_compared_can_be_chosen, slower_links_take_longer, what_is_predicted_says_from_what_and_whether_it_differs,
+                 short_iterations_are_repeated_and_warned_about, links_that_differ_a_hundredfold_decide,
+                 without_links_nothing_is_said_about_them, an_interrupt_leaves_nothing, mistakes_are_told_in_one_line):
     check(function.__name__, function)
 finish()

@@ -61,6 +61,12 @@ static void times_need_a_unit(void)
     CU_ASSERT_EQUAL(duration_ns, 1500000000u);
     CU_ASSERT_EQUAL(dmg_parse_time("0.25s", &duration_ns), DMG_OK);
     CU_ASSERT_EQUAL(duration_ns, 250000000u);
+    /* As it is written and as it is typed; there are two letters that look like a µ. */
+    static const char *const micros[] = {"15us", "15\u00b5s", "15\u03bcs"};
+    for (size_t i = 0; i < sizeof micros / sizeof micros[0]; i++) {
+        CU_ASSERT_EQUAL(dmg_parse_time(micros[i], &duration_ns), DMG_OK);
+        CU_ASSERT_EQUAL(duration_ns, 15000u);
+    }
     static const char *const bad[] = {"5", "s", "-5s", "5 s", "5sec", "", "99999999999999s"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CU_ASSERT_EQUAL(dmg_parse_time(bad[i], &duration_ns), DMG_ERR_ARGUMENT);
