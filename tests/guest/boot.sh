@@ -79,7 +79,7 @@ prepare_initramfs() {
     return "$status"
 }
 
-# qemu RESULTS SECONDS ARGUMENT...: start a guest and wait for its end. Extra arguments follow those that every guest has.
+# qemu RESULTS SECONDS ARGUMENT...: start a guest and wait for its end, so long on a quiet host. Extra arguments follow those that every guest has.
 qemu() {
     local results=$1 seconds=$2
     shift 2
@@ -90,7 +90,7 @@ qemu() {
         -virtfs "local,path=$checkout,mount_tag=checkout,security_model=none,readonly=on,multidevs=remap"
         -virtfs "local,path=$build,mount_tag=build,security_model=none,readonly=on,multidevs=remap"
         -virtfs "local,path=$results,mount_tag=results,security_model=none")
-    timeout --foreground -k 5 "$seconds" qemu-system-x86_64 "${processor[@]}" -smp 2 -nodefaults -no-reboot -display none -monitor none \
+    timeout --foreground -k 5 "$(patience "$seconds")" qemu-system-x86_64 "${processor[@]}" -smp 2 -nodefaults -no-reboot -display none -monitor none \
         -serial "file:$results/console" -kernel "$work/kernel/vmlinux" -initrd "$work/initramfs" \
         -append "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr tsc=reliable tsc_early_khz=$("$build/tests/guest-tsc-frequency")" \
         "${shares[@]}" "$@" </dev/null >"$results/qemu" 2>&1
@@ -100,8 +100,8 @@ qemu() {
 make_results() {
     rm -rf "$1"
     mkdir -p "$1"
-    printf 'checkout=%q\nbuild=%q\nmodules=%q\npayload=%q\nrole=%q\n' "$checkout" "$build" "$work/kernel/lib/modules" \
-        "$2" "${3:-}" >"$1/settings"
+    printf 'checkout=%q\nbuild=%q\nmodules=%q\npayload=%q\nrole=%q\nemulated=%q\n' "$checkout" "$build" "$work/kernel/lib/modules" \
+        "$2" "${3:-}" "$([ "$(cat "$work/accelerator" 2>/dev/null)" = kvm ] || echo 1)" >"$1/settings"
 }
 
 # Hardware virtualisation where a trial boot with it works; it is there and broken on some virtual machines.

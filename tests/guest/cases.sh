@@ -1,21 +1,38 @@
 # shellcheck shell=bash
 # How payloads state what they prove. Sourced. Every case prints one line: "ok NAME" or "FAIL NAME".
-# Wants $CHECKOUT and $BUILD, makes the folder $scratch, and leaves nothing behind.
+# Wants $CHECKOUT and $BUILD, makes the folder $scratch, and leaves nothing behind. All seconds are those of a quiet machine.
+# shellcheck source=tests/guest/patience.sh
+. "$CHECKOUT/tests/guest/patience.sh"
 
 dmgraph=$BUILD/cli/dmgraph
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
 export DMGRAPH_TEST_DEPTH=thin
+measure_machine "$dmgraph" "$scratch"
 
-# wait_until COMMAND...: at most 10 s
-wait_until() {
-    local _
-    for _ in {1..100}; do
+# wait_within SECONDS COMMAND...: until it succeeds
+wait_within() {
+    local seconds=$1 started=$SECONDS
+    shift
+    while :; do
         "$@" >/dev/null 2>&1 && return 0
+        if [ $((SECONDS - started)) -gt "$(patience "$seconds")" ]; then
+            measure_machine "$dmgraph" "$scratch"
+            [ $((SECONDS - started)) -le "$(patience "$seconds")" ] || return 1
+        fi
         sleep 0.1
     done
-    return 1
+}
+wait_until() {
+    wait_within 10 "$@"
+}
+# bounded SECONDS COMMAND...
+bounded() {
+    local seconds=$1
+    shift
+    measure_machine "$dmgraph" "$scratch"
+    timeout -k 5 "$(patience "$seconds")" "$@"
 }
 
 ok() {
@@ -43,7 +60,7 @@ holds() {
 succeeds() {
     local name=$1 seconds=$2
     shift 2
-    timeout -k 5 "$seconds" "$@" >"$scratch/output" 2>&1
+    bounded "$seconds" "$@" >"$scratch/output" 2>&1
     verdict "$name" $? "$scratch/output"
 }
 
@@ -51,7 +68,7 @@ succeeds() {
 suite() {
     local name=$1 seconds=$2 status
     shift 2
-    timeout -k 5 "$seconds" "$@" >"$scratch/suite" 2>&1
+    bounded "$seconds" "$@" >"$scratch/suite" 2>&1
     status=$?
     awk -v name="$name" '
         function tell(word) { print (word == "passed" ? "ok " : "FAIL ") name ": " test; test = "" }
@@ -71,7 +88,7 @@ suite() {
 answers() {
     local name=$1 seconds=$2
     shift 2
-    timeout -k 5 "$seconds" "$dmgraph" run "$@" --verify --no-progress >"$scratch/output" 2>&1 &&
+    bounded "$seconds" "$dmgraph" run "$@" --verify --no-progress >"$scratch/output" 2>&1 &&
         grep -q '^verified' "$scratch/output"
     verdict "$name" $? "$scratch/output"
 }

@@ -49,7 +49,7 @@ modprobe -a nfit nd_pmem dax_pmem device_dax kmem
 wait_until test -e /sys/bus/nd/devices/namespace0.0
 holds "an NVDIMM becomes a DAX device" dax_device -f -e namespace0.0
 on_device "on an NVDIMM's DAX device"
-holds "the DAX device becomes a NUMA node" timeout 60 daxctl reconfigure-device --mode system-ram "$(basename "$device")"
+holds "the DAX device becomes a NUMA node" bounded 60 daxctl reconfigure-device --mode system-ram "$(basename "$device")"
 segment_pages=32768
 holds "a pool starts on node 2, larger than its other memory" start_pool cxl_shm --memory 128M --numa-node 2 --prefault
 holds "its segment lies on node 2, in the DAX device's memory" lies_on 2 dmgraph-segment

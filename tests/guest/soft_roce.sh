@@ -8,7 +8,9 @@
 . "$CHECKOUT/tests/guest/devices.sh"
 
 # An emulated machine is slow, and a busy one slower: nothing is dead that answers within this.
-patience='--peer-timeout 30s'
+patient() {
+    echo --peer-timeout "$(patience 30)s"
+}
 graph=$scratch/graph
 retry=retries=4,retry-time=200ms
 
@@ -16,11 +18,11 @@ retry=retries=4,retry-time=200ms
 over() {
     local device=$1 title=$2 transport=$3 before
     before=$(sent_packets "$device")
-    # shellcheck disable=SC2086
-    answers "bfs over $title" 100 bfs "$graph" --transport "$transport" --mns 1 --cns 2 --threads 1 $patience
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046
+    answers "bfs over $title" 100 bfs "$graph" --transport "$transport" --mns 1 --cns 2 --threads 1 $(patient)
+    # shellcheck disable=SC2046
     answers "pagerank over $title" 100 pagerank "$graph" --transport "$transport" --mns 1 --cns 2 --threads 1 \
-        --iterations 5 $patience
+        --iterations 5 $(patient)
     holds "the device carried it: $title" test $(($(sent_packets "$device") - before)) -gt 100
 }
 
@@ -46,21 +48,19 @@ node_of_run() { # memory|compute: the first process of that kind below the run
 iterates() {
     [ $(($(sent_packets "$1") - packets_at_start)) -gt 500 ]
 }
+iterates_or_ends() { # DEVICE
+    iterates "$1" || ! kill -0 "$run" 2>/dev/null
+}
 wait_until_it_iterates() {
-    local _
-    for _ in {1..600}; do
-        iterates "$1" && return 0
-        kill -0 "$run" 2>/dev/null || return 1
-        sleep 0.1
-    done
-    return 1
+    wait_within 60 iterates_or_ends "$1" && iterates "$1"
 }
 # dies NAME PATTERN DEVICE TRANSPORT COMMAND...: while a run iterates something happens, and it ends with exit code 5 and one line
 dies() {
     local name=$1 pattern=$2 device=$3 transport=$4 status
     shift 4
     packets_at_start=$(sent_packets "$device")
-    endless "$transport" --peer-timeout 15s
+    measure_machine "$dmgraph" "$scratch"
+    endless "$transport" --peer-timeout "$(patience 15)s"
     if ! wait_until_it_iterates "$device"; then
         kill -KILL "$run" 2>/dev/null
         wait "$run"
@@ -68,7 +68,7 @@ dies() {
         return
     fi
     "$@"
-    (sleep 60; kill -KILL "$run" 2>/dev/null) &
+    (sleep "$(patience 60)"; kill -KILL "$run" 2>/dev/null) &
     local guard=$!
     wait "$run"
     status=$?

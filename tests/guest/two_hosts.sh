@@ -32,15 +32,10 @@ tell() { # FILE: for the other guest, as a whole
     cat >"$shared/$1.new" && mv "$shared/$1.new" "$shared/$1"
 }
 wait_for_other() { # FILE
-    local _
-    for _ in {1..900}; do
-        [ -e "$shared/$1" ] && return 0
-        sleep 0.1
-    done
-    return 1
+    wait_within 90 test -e "$shared/$1"
 }
 start_pool() { # TRANSPORT
-    timeout 60 "$dmgraph" pool start --name hosts --memory 48M --peer-timeout 60s --transport "$1" --bind "$own_address"
+    bounded 60 "$dmgraph" pool start --name hosts --memory 48M --peer-timeout "$(patience 60)s" --transport "$1" --bind "$own_address"
 }
 
 "$dmgraph" generate kron --scale 9 "$graph" --quiet
@@ -60,7 +55,7 @@ for coherence in coherent none; do
     cat "$scratch/output"
     if [ "$ROLE" = 0 ]; then
         holds "$coherence: guest 1 is done" wait_for_other "done.$coherence"
-        holds "$coherence: the memory node ends" timeout 60 "$dmgraph" pool stop hosts
+        holds "$coherence: the memory node ends" bounded 60 "$dmgraph" pool stop hosts
     else
         echo done | tell "done.$coherence"
     fi
