@@ -131,7 +131,7 @@ typedef struct dmg_perf_report {
     const char *link;   /**< the emulated link's name, or "none" */
     const char *chosen; /**< what carries data, and what is emulated */
     const dmg_placement *placement;
-    json_t *rows;       /**< of JSON */
+    json_t *rows; /**< of JSON */
     uint32_t verdicts[DMG_PERF_VERDICTS];
 } dmg_perf_report;
 
