@@ -31,10 +31,11 @@ typedef struct dmg_algorithm_options {
 
 typedef struct dmg_algorithm {
     const char *name;
-    const char *summary; /**< for --help and for lists */
-    const char *columns; /**< of the output file: "ID DEPTH PARENT" */
-    unsigned int takes;  /**< of dmg_algorithm_choice */
-    bool uses_weights;   /**< missing weights count as 1 */
+    const char *summary;       /**< for --help and for lists */
+    const char *columns;       /**< of the output file: "ID DEPTH PARENT" */
+    unsigned int takes;        /**< of dmg_algorithm_choice */
+    bool uses_weights;         /**< missing weights count as 1 */
+    bool weights_would_matter; /**< it has a weighted form, which is not here: weights are left out, with a warning */
     bool refuses_negative_weights;
     bool needs_in; /**< lists against the arcs are needed, not only useful */
     bool wants_in; /**< lists against the arcs make it faster */

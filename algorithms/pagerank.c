@@ -58,6 +58,7 @@ const dmg_algorithm dmg_algorithm_pagerank = {
     .columns = "ID RANK",
     .takes = DMG_TAKES_ITERATIONS | DMG_TAKES_TOLERANCE | DMG_TAKES_DAMPING | DMG_TAKES_PARTIALS | DMG_TAKES_PRECISION |
              DMG_TAKES_PULL,
+    .weights_would_matter = true,
     .wants_in = true,
     .value_bytes = sizeof(double),
     .run = run,

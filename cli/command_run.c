@@ -153,9 +153,26 @@ static dmg_status find_pool(dmg_run *run)
     return status == DMG_OK ? dmg_run_pool_settings(run) : status;
 }
 
+const char *dmg_run_lost_weights_remedy(const dmg_run *run)
+{
+    return run->pool ? "load the graph with --unweighted, if that is what is meant"
+                     : "give --unweighted, if that is what is meant";
+}
+
+/** Once, before the nodes start: time enough to stop. */
+static void warn_of_lost_weights(dmg_run *run)
+{
+    bool has_weights = run->pool ? run->entry.store.weight_kind != DMG_WEIGHT_NONE : run->source.report.has_weights;
+    dmg_progress_bar_clear(run->bar);
+    run->weights_are_lost =
+        !dmg_flag(run->settings, DMG_OPTION_UNWEIGHTED) &&
+        dmg_graph_source_warn_of_weights(run->path, has_weights, run->algorithm, dmg_run_lost_weights_remedy(run));
+}
+
 static dmg_status check_graph(dmg_run *run)
 {
     const dmg_graph *graph = &run->source.graph;
+    warn_of_lost_weights(run);
     run->is_weighted = graph->weight_kind != DMG_WEIGHT_NONE;
     run->weights_are_missing = run->algorithm->uses_weights && !run->is_weighted;
     if (run->algorithm->refuses_negative_weights && run->is_weighted && graph->negative_line) {

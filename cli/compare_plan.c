@@ -306,6 +306,12 @@ dmg_status dmg_compare_read_graph(dmg_compare *compare)
     if (status == DMG_OK && compare->settings->positional_count == 1 && can_have_sssp) {
         status = add_algorithm(compare, "sssp");
     }
+    for (uint32_t i = 0; status == DMG_OK && reading.weights != DMG_WEIGHTS_IGNORED && i < compare->algorithm_count;
+         i++) {
+        (void)dmg_graph_source_warn_of_weights(compare->path, compare->source.report.has_weights,
+                                               dmg_algorithm_find(compare->algorithms[i]),
+                                               "give --unweighted, if that is what is meant");
+    }
     return status == DMG_OK ? dmg_graph_source_share(compare->path, &compare->source) : status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/text.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "formats/binary_form.h"
 
 #include <errno.h>
@@ -110,6 +111,18 @@ void dmg_graph_source_close(dmg_graph_source *source)
         close(source->file);
     }
     source->file = -1;
+}
+
+bool dmg_graph_source_warn_of_weights(const char *path, bool has_weights, const dmg_algorithm *algorithm,
+                                      const char *remedy)
+{
+    bool are_lost = has_weights && algorithm->weights_would_matter;
+    if (are_lost) {
+        dmg_log(DMG_LOG_WARNING, "weights_not_used",
+                "algorithm=%s graph=\"%s\" instead=\"each arc counts 1\" remedy=\"%s\"", algorithm->name,
+                dmg_graph_source_name(path), remedy);
+    }
+    return are_lost;
 }
 
 static const char *weights_name(dmg_weight_kind kind)

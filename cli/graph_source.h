@@ -5,6 +5,7 @@
 #ifndef DMG_CLI_GRAPH_SOURCE_H
 #define DMG_CLI_GRAPH_SOURCE_H
 
+#include "algorithms/algorithm.h"
 #include "cli/options.h"
 #include "formats/graph_reader.h"
 
@@ -34,6 +35,10 @@ dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *optio
  */
 dmg_status dmg_graph_source_share(const char *path, dmg_graph_source *source);
 void dmg_graph_source_close(dmg_graph_source *source);
+
+/** Log a warning when an algorithm leaves out weights that would matter to it; says whether it did. */
+bool dmg_graph_source_warn_of_weights(const char *path, bool has_weights, const dmg_algorithm *algorithm,
+                                      const char *remedy);
 
 /** What the reader said, and the graph's facts, for --json. */
 json_t *dmg_graph_source_json(const char *path, const dmg_graph_source *source);

@@ -72,6 +72,7 @@ typedef struct dmg_run {
     bool source_was_chosen;   /**< --source was not given */
     bool weights_are_missing; /**< the algorithm uses weights, and the graph has none: each counts 1 */
     bool is_weighted;
+    bool weights_are_lost; /**< the graph has weights that would matter, and the algorithm does not use them */
     bool with_in;
     uint32_t mn_count;
     uint32_t cn_count;
@@ -101,6 +102,11 @@ typedef struct dmg_run {
 
 /** The workers of each compute node, from --threads or from this machine's cores. */
 void dmg_run_choose_threads(dmg_run *run);
+/**
+ * What there is to warn of when weights are lost: what is done instead, and how to say that it is meant. For people,
+ * and for --json.
+ */
+const char *dmg_run_lost_weights_remedy(const dmg_run *run);
 /** How the graph is to be stored. */
 dmg_store_options dmg_run_store_options(const dmg_run *run);
 /** How the compute nodes share the graph, and where one is among them. */

@@ -77,6 +77,7 @@ static json_t *result_json(const dmg_run *run, const dmg_run_totals *totals)
     json_object_set_new(result, "iterations", json_integer((json_int_t)run->iteration_count));
     json_object_set_new(result, "residual", json_real(totals->residual));
     json_object_set_new(result, "weights_counted_as_1", json_boolean(run->weights_are_missing));
+    json_object_set_new(result, "weights_not_used", json_boolean(run->weights_are_lost));
     json_object_set_new(result, "verified",
                         dmg_flag(run->settings, DMG_OPTION_VERIFY) ? json_boolean(run->is_verified) : json_null());
     json_object_set_new(result, "columns", json_string(run->algorithm->columns));
@@ -129,6 +130,17 @@ static json_t *updates_json(const dmg_run *run)
                      dmg_passed_json(&traffic));
 }
 
+/* What the standard error was told, for programs that read this alone. */
+static json_t *warnings_json(const dmg_run *run)
+{
+    json_t *warnings = json_array();
+    if (run->weights_are_lost) {
+        json_array_append_new(warnings, json_sprintf("%s does not use the graph's weights, each arc counts 1: %s",
+                                                     run->algorithm->name, dmg_run_lost_weights_remedy(run)));
+    }
+    return warnings;
+}
+
 json_t *dmg_run_json(const dmg_run *run)
 {
     dmg_run_totals totals = dmg_run_total(run);
@@ -147,6 +159,7 @@ json_t *dmg_run_json(const dmg_run *run)
     json_object_set_new(object, "settings", dmg_options_json(run->options, run->settings));
     json_object_set_new(object, "graph",
                         run->pool ? dmg_run_pool_graph_json(run) : dmg_graph_source_json(run->path, &run->source));
+    json_object_set_new(object, "warnings", warnings_json(run));
     json_object_set_new(object, "nodes", nodes_json(run));
     json_object_set_new(object, "loading", dmg_run_loading_json(run));
     json_object_set_new(object, "result", result_json(run, &totals));

@@ -109,6 +109,9 @@ static void print_result(FILE *to, const dmg_run *run)
     if (run->weights_are_missing) {
         fprintf(to, " (no weights: each arc counts 1)");
     }
+    if (run->weights_are_lost) {
+        fprintf(to, " (weights not used: each arc counts 1)");
+    }
     fprintf(to, ": ");
     dmg_headline_print(to, run->headline);
 }

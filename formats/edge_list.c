@@ -253,6 +253,7 @@ dmg_status dmg_edge_list_read(dmg_text_source *source, const dmg_read_options *o
     }
     if (status == DMG_OK) {
         report->edge_lines = reader.edge_lines;
+        report->has_weights = reader.first_edge.has_weight;
         status = dmg_text_reader_finish(source, reader.builder, reader.negative_line, graph, report);
     }
     dmg_graph_builder_destroy(reader.builder);

@@ -43,6 +43,7 @@ typedef struct dmg_read_options {
 typedef struct dmg_read_report {
     dmg_format format;
     char compression[8];    /**< "", "gzip", "zstd", "xz" */
+    bool has_weights;       /**< the file has, whether they are in the graph or not */
     uint64_t file_bytes;    /**< as it lies on the disk, or came through a pipe */
     uint64_t lines;         /**< of text formats, all of them */
     uint64_t lines_skipped; /**< comments and blank lines */

@@ -330,6 +330,7 @@ dmg_status dmg_matrix_market_read(dmg_text_source *source, const dmg_read_option
     dmg_status status = read_all(&reader);
     if (status == DMG_OK) {
         report->edge_lines = reader.entries;
+        report->has_weights = reader.field != PATTERN;
         status = dmg_text_reader_finish(source, reader.builder, reader.negative_line, graph, report);
     }
     dmg_graph_builder_destroy(reader.builder);

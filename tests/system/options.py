@@ -318,6 +318,29 @@ def weights_are_used():
     compare(answer_of("sssp", "--source", 1), reference.shortest_paths(PLAIN, 1), 0)
 
 
+def weights_that_would_matter_are_not_lost_in_silence():
+    """PageRank has no weighted form: it says so, and how to say that this is meant. The others have none that would matter."""
+    dmgraph("convert", GRAPH, path_of("weighted.dmg"))
+    symmetric = write("weighted.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 4\n")
+    for graph in (GRAPH, path_of("weighted.dmg"), symmetric):
+        run = dmgraph("run", "pagerank", graph, "--json")
+        line = one_line(run.err)
+        require("warning" in line and "weights_not_used" in line and "--unweighted" in line and graph in line, line)
+        report = json.loads(run.out)
+        require(report["result"]["weights_not_used"] is True, f"{report['result']}")
+        require(len(report["warnings"]) == 1 and "--unweighted" in report["warnings"][0], f"{report['warnings']}")
+        require("weights not used: each arc counts 1" in dmgraph("run", "pagerank", graph).out, "the summary is silent")
+        for silent in (("pagerank", graph, "--unweighted"), ("bfs", graph), ("cc", graph), ("sssp", graph)):
+            run = dmgraph("run", *silent, "--json")
+            report = json.loads(run.out)
+            require(not run.err and not report["warnings"] and not report["result"]["weights_not_used"], f"{silent}: {run.err}")
+        require(not dmgraph("run", "pagerank", graph, "--log-level", "none").err, "--log-level none is not silent")
+    require(not dmgraph("run", "pagerank", write("unweighted.el", "1 2\n")).err, "there are no weights")
+    run = dmgraph("compare", GRAPH, "pagerank", "--cns", 1, "--rounds", 1, "--runs-only", "--no-progress", "--with", "cxl_shm,none",
+                  "--with", "cxl_shm:coherence=none,none")
+    require("weights_not_used" in run.err, f"compare is silent: {run.err}")
+
+
 def repeats_and_loops():
     answer = answer_of("pagerank", "--iterations", 5, "--tolerance", 0)
     compare(answer, reference.pagerank(PLAIN, 5), 1e-6)
@@ -361,7 +384,7 @@ def table():
 
 
 def json_report():
-    run = dmgraph("run", "pagerank", GRAPH, option("json"), "--mns", 2, "--cns", 2)
+    run = dmgraph("run", "pagerank", GRAPH, "--unweighted", option("json"), "--mns", 2, "--cns", 2)
     report = json.loads(run.out)
     for word in ("transport", "mns", "cns", "threads", "iterations"):
         require(word in json.dumps(report), f"{word} is not in {run.out}")
@@ -637,7 +660,8 @@ def main():
             a_cache_that_is_too_small, a_memory_node_that_is_too_small, source,
             pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
             lists_that_are_short_go_by_value, partial_sums, cachings, precisions, ranks_add_up,
-            the_format_is_what_it_is_called, edges_have_directions, a_symmetric_matrix_is_undirected, weights_are_left_out, weights_are_used, repeats_and_loops,
+            the_format_is_what_it_is_called, edges_have_directions, a_symmetric_matrix_is_undirected, weights_are_left_out, weights_are_used,
+            weights_that_would_matter_are_not_lost_in_silence, repeats_and_loops,
             repeats_and_loops_are_reported, out_lists_only, output_to_the_standard_output, unreached, verify, table,
             json_report, what_memory_nodes_did, summary, quiet, log_level, a_summary_never_mixes_with_an_answer,
             generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, a_profile_is_fitted,
