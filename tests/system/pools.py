@@ -183,6 +183,20 @@ def all_algorithms_and_kinds_of_graphs():
         require(sum(allocated()) == 0 and graphs() == [], f"{allocated()} {graphs()}")
 
 
+def a_graph_comes_from_the_standard_input():
+    with Pool():
+        with open(WEIGHTED, "rb") as file:
+            done = subprocess.run([PROGRAM, "load", "-", "--pool", "p", "--as", "piped"], env=ENVIRONMENT, input=file.read(),
+                                  capture_output=True, timeout=60)
+        require(done.returncode == 0, done.stderr)
+        same(answer_of("sssp", "piped"), expected(WEIGHTED, "sssp"), 1e-6)
+        require(json.loads(run("list", "--pool", "p", "--json").out)[0]["file"] == "standard input", "its name is the standard input's")
+        line = one_line(run("run", "pagerank", "piped", "--pool", "p", "--quiet").err)
+        require("weights_not_used" in line and "load the graph with --unweighted" in line, line)
+        error = run("run", "cc", "piped", "--pool", "p", "--format", "edge-list", expect=USAGE).err
+        require("--format" in one_line(error), error)
+
+
 def empty_and_tiny_graphs():
     with Pool(mns=3):
         for name, content in (("empty", "# nothing\n"), ("loop", "7 7\n"), ("pair", "18446744073709551615 3\n")):
@@ -577,7 +591,7 @@ def an_interrupted_start_leaves_nothing():
 def main():
     for function in (
             one_load_serves_any_number_of_compute_nodes, more_compute_nodes_than_partitions_form_groups,
-            all_algorithms_and_kinds_of_graphs, empty_and_tiny_graphs,
+            all_algorithms_and_kinds_of_graphs, a_graph_comes_from_the_standard_input, empty_and_tiny_graphs,
             negative_weights_are_refused_by_their_line, status_says_what_there_is, names_are_taken_once, misuse,
             a_graph_larger_than_any_memory_node, memory_follows_the_sizes_of_the_nodes,
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
