@@ -143,6 +143,8 @@ void dmg_perf_report_begin(dmg_perf_report *report);
 dmg_status dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
                                const dmg_perf_check *check);
 void dmg_perf_report_end(dmg_perf_report *report);
+/** One line, for a point that does not agree: its operation, and the sentence of perf_check.h. */
+void dmg_perf_report_check(FILE *to, const char *begin, const dmg_perf_point *point, const dmg_perf_check *check);
 
 /* ---- a profile ---- */
 

@@ -2,7 +2,8 @@
  * A link profile from a measurement: so that a real NIC or CXL device can be emulated elsewhere.
  *
  * What one thread reaches are the limits of a channel; what as many threads as this machine has cores reach are those
- * of the link. Both are at least what was seen, never more than what is there.
+ * of the link. Both are at least what was seen, never more than what is there. Latencies are checked as those of any
+ * measurement; what does not agree is said, and stands in the profile.
  */
 #include "cli/output_file.h"
 #include "cli/perf.h"
@@ -57,6 +58,19 @@ static double value_of(const fitted_cell *cell, const dmg_perf_result *result)
     return cell->cell <= DMG_LINK_CHANNEL_WRITE_BANDWIDTH ? rate * (double)cell->point.bytes / NANO : rate / MILLION;
 }
 
+static dmg_status check_latency(FILE *file, const dmg_perf_region *region, const dmg_perf_point *point,
+                                const dmg_perf_result *result)
+{
+    dmg_perf_check check;
+    dmg_status status = dmg_perf_check_result(region, point, result, &check);
+    /* A median is the same whether the processor was away in between or not. */
+    if (status == DMG_OK && check.verdict != DMG_PERF_AGREES && check.verdict != DMG_PERF_DISTURBED) {
+        dmg_perf_report_check(stderr, "dmgraph: ", point, &check);
+        dmg_perf_report_check(file, "# ", point, &check);
+    }
+    return status;
+}
+
 static dmg_status write_cells(FILE *file, const dmg_perf_region *region, const char *transport)
 {
     char host[64] = "this machine";
@@ -76,6 +90,9 @@ static dmg_status write_cells(FILE *file, const dmg_perf_region *region, const c
         point.threads = fitted[i].is_of_all_cores ? dmg_topology_usable_cpus() : 1;
         dmg_perf_result result;
         status = dmg_perf_measure(region, &point, FIT_NS, &result);
+        if (status == DMG_OK && dmg_perf_is_checked(&point)) {
+            status = check_latency(file, region, &point, &result);
+        }
         if (status == DMG_OK) {
             fprintf(file,
                     "%s = %.4f | measured by dmgraph perf on %s, %s: %s of %llu bytes, %u in flight, %u thread%s\n",

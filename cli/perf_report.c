@@ -46,23 +46,19 @@ static json_t *check_json(const dmg_perf_check *check)
         return json_null();
     }
     const dmg_perf_figures *figures = &check->figures;
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "verdict", dmg_perf_verdict_name(check->verdict),
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "verdict", dmg_perf_verdict_name(check->verdict),
                      "p50_ns", figures->median_ns, "rate_ns", figures->rate_ns, "self_test_ns", figures->host_ns,
                      "undisturbed_rate_ns", figures->clean_rate_ns, "undisturbed_mean_ns", figures->clean_mean_ns,
-                     "undisturbed_windows", (json_int_t)figures->clean_windows, "windows",
-                     (json_int_t)figures->windows);
+                     "clock_step_ns", figures->step_ns, "undisturbed_windows", (json_int_t)figures->clean_windows,
+                     "windows", (json_int_t)figures->windows);
 }
 
-static void print_check(const dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_check *check)
+void dmg_perf_report_check(FILE *to, const char *begin, const dmg_perf_point *point, const dmg_perf_check *check)
 {
     char sentence[512];
     dmg_perf_check_sentence(&check->figures, check->verdict, sentence, sizeof sentence);
-    if (report->format == DMG_PERF_TABLE) {
-        printf("  check    %s\n", sentence);
-    } else {
-        fprintf(stderr, "dmgraph: check of %s, %llu bytes: %s\n", dmg_perf_kind_name(point->kind),
-                (unsigned long long)point->bytes, sentence);
-    }
+    fprintf(to, "%scheck of %s, %llu bytes: %s\n", begin, dmg_perf_kind_name(point->kind),
+            (unsigned long long)point->bytes, sentence);
 }
 
 dmg_status dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *point, const dmg_perf_result *result,
@@ -106,7 +102,8 @@ dmg_status dmg_perf_report_row(dmg_perf_report *report, const dmg_perf_point *po
     if (check) {
         report->verdicts[check->verdict]++;
         if (check->verdict != DMG_PERF_AGREES) {
-            print_check(report, point, check);
+            bool is_table = report->format == DMG_PERF_TABLE;
+            dmg_perf_report_check(is_table ? stdout : stderr, is_table ? "  " : "dmgraph: ", point, check);
         }
     }
     return dmg_standard_output_flush();

@@ -471,6 +471,44 @@ def measurements():
     require(len(lines) == 2 and len(lines[0].split(",")) == len(lines[1].split(",")), str(lines))
 
 
+def measurements_are_checked():
+    """p50, 1/rate and the self-test's figure are held against each other at each point of depth 1 and one thread, and what does not agree is said."""
+    report = json.loads(dmgraph("perf", "--operations", "read,touch,message", "--sizes", "8,4K", "--depths", "1,4", "--thread-counts", "1,2",
+                                "--duration", "4ms", "--json").out)
+    verdicts = {}
+    for row in report["measurements"]:
+        found = row["check"]
+        require((found is not None) == (row["depth"] == row["threads"] == 1), str(row))
+        if found:
+            verdicts[found["verdict"]] = verdicts.get(found["verdict"], 0) + 1
+            figures = [found[name] for name in ("p50_ns", "rate_ns", "self_test_ns")]
+            require(figures[0] == row["p50_ns"], str(row))
+            agrees = max(figures) - min(figures) <= 0.2 * max(figures) + found["clock_step_ns"]
+            require((found["verdict"] == "agrees") == agrees, str(found))
+    require(sum(verdicts.values()) == 6 and {name: count for name, count in report["check"].items() if count} == verdicts, f"{verdicts}, {report['check']}")
+    few = ("perf", "--operations", "read,message", "--sizes", "64", "--depths", "1,4", "--duration", "4ms")
+    lines = dmgraph(*few).out.splitlines()
+    agree, points = re.search(r"^check .* at (\d+) of (\d+) points of depth 1", lines[-1]).groups()
+    said = [line for line in lines if line.startswith("  check of ")]
+    require(int(points) == 2 and len(said) == int(points) - int(agree), "\n".join(lines))
+    run = dmgraph(*few, "--csv")
+    verdicts = [line.split(",")[-1] for line in run.out.splitlines()[1:]]
+    require(len(verdicts) == 4 and verdicts.count("") == 2, run.out)
+    require(run.err.count("dmgraph: check of ") == 2 - verdicts.count("agrees"), run.err)
+    require("nothing was checked" in dmgraph("perf", "--operations", "read", "--depths", "2", "--duration", "1ms").out, "it is not said")
+
+
+def loads_in_place_have_arrived():
+    """A load takes as long alone as in a chain in which each needs the one before: half of it, since a median lies below a mean. Disturbances make it longer."""
+    for _ in range(3):
+        run = dmgraph("perf", "--operations", "read,write,touch", "--sizes", "64", "--depths", "1", "--json")
+        rows = json.loads(run.out)["measurements"]
+        short = [row for row in rows if row["check"]["p50_ns"] < row["check"]["undisturbed_rate_ns"] / 2]
+        if not short:
+            return
+    require(False, str(short))
+
+
 def a_profile_is_fitted():
     dmgraph("perf", option("fit"), path_of("fitted.link"))
     out = dmgraph("run", "cc", GRAPH, "--link", path_of("fitted.link")).out
@@ -664,7 +702,8 @@ def main():
             weights_that_would_matter_are_not_lost_in_silence, repeats_and_loops,
             repeats_and_loops_are_reported, out_lists_only, output_to_the_standard_output, unreached, verify, table,
             json_report, what_memory_nodes_did, summary, quiet, log_level, a_summary_never_mixes_with_an_answer,
-            generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, a_profile_is_fitted,
+            generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, measurements_are_checked,
+            loads_in_place_have_arrived, a_profile_is_fitted,
             self_test_of_a_link, help_is_printed, misuses, options_of_other_algorithms_are_refused,
             the_help_of_run_says_which_algorithm_takes_what, options_without_an_effect_are_refused,
             a_comparison_gives_options_to_whom_they_belong, reports_are_not_silenced, every_memory_node_has_its_path, a_near_miss_is_named, docs_say_what_the_help_of_run_says,

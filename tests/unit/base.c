@@ -6,10 +6,12 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/ticks.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void an_error_keeps_its_sentence_and_takes_prefixes(void)
@@ -126,6 +128,92 @@ static void sleeping_takes_at_least_as_long_as_asked(void)
     CU_ASSERT_TRUE(dmg_now_ns() - before_ns >= 2000000);
 }
 
+/* Far beyond what caches hold near a core. */
+#define MEMORY_LINES ((UINT64_C(128) << 20) / 64)
+#define LOADS        20000
+#define CHAINS       40
+#define CHAIN_LOADS  1000 /* short, so that some chains keep the processor */
+
+typedef struct memory_line {
+    _Alignas(64) uint64_t word;
+} memory_line;
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static const volatile uint64_t *random_word(const memory_line *memory, uint64_t random)
+{
+    return &memory[(uint64_t)((unsigned __int128)random * MEMORY_LINES >> 64)].word;
+}
+
+/* Ticks of a load, the place of which follows from what the one before brought: nothing can overlap. */
+static double time_of_chained_load(const memory_line *memory, bool are_cycles, uint64_t *state)
+{
+    double least = 0;
+    for (int chain = 0; chain < CHAINS; chain++) {
+        uint64_t brought = 0;
+        uint64_t from = dmg_ticks_fenced(are_cycles);
+        for (int i = 0; i < CHAIN_LOADS; i++) {
+            brought = *random_word(memory, next_random(state) + brought);
+        }
+        double took = (double)(dmg_ticks_fenced(are_cycles) - from) / CHAIN_LOADS;
+        least = chain == 0 || took < least ? took : least;
+    }
+    return least;
+}
+
+static int compare_ticks(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Median, of loads that nothing waits for but the clock. */
+static double time_of_lone_load(const memory_line *memory, bool are_cycles, uint64_t *state)
+{
+    static uint64_t samples[LOADS];
+    const dmg_ticks_costs clock = dmg_ticks_measure_costs(are_cycles);
+    for (int i = 0; i < LOADS; i++) {
+        const volatile uint64_t *word = random_word(memory, next_random(state));
+        uint64_t from = dmg_ticks_fenced(are_cycles);
+        (void)*word;
+        samples[i] = dmg_ticks_within(from, dmg_ticks_fenced(are_cycles), &clock);
+    }
+    qsort(samples, LOADS, sizeof *samples, compare_ticks);
+    return (double)samples[LOADS / 2];
+}
+
+static void a_load_between_fenced_readings_takes_as_long_as_one_of_a_chain(void)
+{
+    bool are_cycles = dmg_ticks_are_cycles();
+    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+    memory_line *memory = aligned_alloc(sizeof *memory, MEMORY_LINES * sizeof *memory);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
+    memset(memory, 1, MEMORY_LINES * sizeof *memory);
+    double chained = time_of_chained_load(memory, are_cycles, &state);
+    double lone = time_of_lone_load(memory, are_cycles, &state);
+    /* A third: a median lies below a mean. Without fences it is a tenth. */
+    CU_ASSERT_TRUE(lone >= chained / 3);
+    free(memory);
+}
+
+static void what_the_clock_takes_itself_is_no_part_of_an_interval(void)
+{
+    const dmg_ticks_costs costs = {.interval = 98.5};
+    CU_ASSERT_EQUAL(dmg_ticks_within(1000, 1300, &costs), 202);
+    CU_ASSERT_EQUAL(dmg_ticks_within(1000, 1099, &costs), 1);
+    CU_ASSERT_EQUAL(dmg_ticks_within(1000, 1078, &costs), 0);
+    bool are_cycles = dmg_ticks_are_cycles();
+    const dmg_ticks_costs measured = dmg_ticks_measure_costs(are_cycles);
+    CU_ASSERT_TRUE(measured.interval > 0 && measured.fence >= 0 && measured.step > 0);
+}
+
 static void keep_line(dmg_log_level level, const char *line, void *context)
 {
     snprintf(context, 100, "%d %s", level, line);
@@ -152,6 +240,8 @@ static const dmg_test tests[] = {
     DMG_TEST(a_budget_is_a_hard_limit_and_remembers_its_peaks),
     DMG_TEST(memory_of_a_budget_is_zeroed_and_large_pieces_lie_on_large_pages),
     DMG_TEST(sleeping_takes_at_least_as_long_as_asked),
+    DMG_TEST(a_load_between_fenced_readings_takes_as_long_as_one_of_a_chain),
+    DMG_TEST(what_the_clock_takes_itself_is_no_part_of_an_interval),
     DMG_TEST(a_log_line_is_an_event_with_pairs_and_small_ones_are_dropped),
     {NULL, NULL},
 };

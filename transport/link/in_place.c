@@ -4,6 +4,9 @@
  * Spans that are read together are one batch: their time begins with the first, and is reserved on the link's clocks in
  * one step a resource when they are waited for. So a span costs the program little more than fetching its lines, which
  * it does while the link's time runs.
+ *
+ * The clock is read without fences: lines arrive while the link's time runs, and a processor lets loads overlap over
+ * such a link too. So a span may count from a moment before the program's own loads in front of it have arrived.
  */
 #include "transport/link/channel_state.h"
 

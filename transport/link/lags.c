@@ -1,7 +1,7 @@
 /*
  * What the model itself costs: operations over a backend that moves nothing are posted and waited for as a program
  * does, and are seen to have ended a little later than they were due. What is usual of that is subtracted from every
- * latency.
+ * latency. What the clock takes itself, where an operation is timed alone, is not the model's.
  */
 #include "core/base/error.h"
 #include "transport/link/model.h"
