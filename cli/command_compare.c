@@ -1,6 +1,6 @@
 /*
- * dmgraph compare: the same work over two or more interconnects, in turns; who wins, by how much, why, and whether it
- * would stay so if the profiles of the links were off.
+ * dmgraph compare: the same work over two or more interconnects, in turns; what the links and the software cost, which
+ * of them decides who is faster, and whether that would stay so if the profiles of the links were off.
  *
  * Every run is a call of this program, so that what is compared is what a user would get.
  */
@@ -200,7 +200,8 @@ const dmg_command dmg_command_compare = {
     .arguments = "GRAPH [ALGORITHM...]",
     .argument_count = 1,
     .optional_count = DMG_COMPARE_ALGORITHMS_MAX,
-    .summary = "run the same work over several interconnects, in turns: which wins, by how much, and why",
+    .summary = "run the same work over several interconnects, in turns: what links cost, what software costs, and "
+               "which decides",
     .details = "GRAPH is a file, or - for the standard input. Without ALGORITHM: bfs, cc and pagerank, and sssp where "
                "the graph has weights. Links are emulated "
                "(docs/links.md).\n"
