@@ -15,7 +15,7 @@
 #define HELD_MAX      128
 #define CLIENTS_MAX   256
 #define FLOOD_CALLS   16
-#define OPENINGS      5 /* in a short timeout */
+#define OPENINGS      3 /* in a short timeout */
 #define READY_PIPE    3 /* the descriptor where a child says that it is ready */
 #define ARGUMENTS_MAX 10
 #define ROUNDS_GIVEN  4
