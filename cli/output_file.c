@@ -1,6 +1,7 @@
 #include "cli/output_file.h"
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,7 +228,10 @@ static dmg_status open_target(dmg_output_file *output, const dmg_input_files *in
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) {
         return cannot_open(output, errno); /* it would be replaced against its protection */
     }
-    status = name_target(output, path);
+    status = exists ? DMG_OK : dmg_folder_check(path);
+    if (status == DMG_OK) {
+        status = name_target(output, path);
+    }
     if (status == DMG_OK) {
         status = open_temporary(output);
     }

@@ -62,3 +62,14 @@ dmg_status dmg_folder_to_make_in(const char *path, int *folder, const char **nam
     }
     return DMG_OK;
 }
+
+dmg_status dmg_folder_check(const char *path)
+{
+    int folder;
+    const char *name;
+    dmg_status status = dmg_folder_to_make_in(path, &folder, &name);
+    if (status == DMG_OK) {
+        close(folder);
+    }
+    return status;
+}

@@ -20,5 +20,7 @@
  * DMG_ERR_IO when it cannot be opened
  */
 dmg_status dmg_folder_to_make_in(const char *path, int *folder, const char **name);
+/** Whether a file may be made there, for what does not use the descriptor. The same errors. */
+dmg_status dmg_folder_check(const char *path);
 
 #endif

@@ -148,7 +148,8 @@ def whole_systems():
 
 
 def placement():
-    for words in ((option("pin-threads"),), (option("prefault"),), (option("numa-node"), 0), (option("page-size"), "2M")):
+    for words in ((option("pin-threads"),), (option("prefault"),), (option("numa-node"), 0),
+                  (option("page-size"), "2M", option("allow-fallback"))):
         answer = answer_of("cc", *words)
         compare(answer, reference.components(PLAIN))
 

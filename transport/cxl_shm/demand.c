@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #define ALIGNMENT (UINT64_C(2) << 20)
 
@@ -88,11 +87,8 @@ static dmg_status demand_of_named(const dmg_server_options *options, const char 
         }
         return DMG_OK; /* a device has what it has */
     }
-    int folder;
-    const char *name;
-    dmg_status status = dmg_folder_to_make_in(path, &folder, &name);
+    dmg_status status = dmg_folder_check(path);
     if (status == DMG_OK) {
-        close(folder);
         demand->file_of_bytes = bytes;
         demand_of_file(segment, path, bytes, false, demand);
     }

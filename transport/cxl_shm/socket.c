@@ -127,18 +127,6 @@ static void print_address(int listener, const char *bind_to, const dmg_shm_place
              path + 1);
 }
 
-/* A socket is made like a file: not among devices. */
-static dmg_status check_folder(const char *path)
-{
-    int folder;
-    const char *name;
-    dmg_status status = dmg_folder_to_make_in(path, &folder, &name);
-    if (status == DMG_OK) {
-        close(folder);
-    }
-    return status;
-}
-
 dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES])
 {
     char fresh[80];
@@ -155,7 +143,7 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
     int created;
     dmg_status status = dmg_shm_parse_address(bind_to, &place);
     if (status == DMG_OK && bind_to[0] == '/') {
-        status = check_folder(bind_to);
+        status = dmg_folder_check(bind_to); /* a socket is made like a file */
     }
     if (status == DMG_OK) {
         status = create_socket(&place, &created);

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/memory_room.h"
 #include "transport/ucx/ucx.h"
 
 #include <poll.h>
@@ -20,6 +21,9 @@
 #include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
+
+/* What a worker may map: a process that has less of its address space left is short of it. */
+#define WORKER_ADDRESS_BYTES (UINT64_C(64) << 20)
 
 /** UCX prints to stdout by itself; a library must not. Its warnings mostly tell of dead peers, which we report in our
  * own words. */
@@ -275,6 +279,9 @@ dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *tr
         snprintf(allocator, sizeof(allocator), "md:%.48s", transports);
         add(&options, "ALLOC_PRIO", allocator);
         add(&options, "RCACHE_ENABLE", "n");
+        /* Queues for messages, which never go this way: as many as UCX makes them take 4 MiB of /dev/shm a worker. */
+        add(&options, "MM_FIFO_SIZE", "16");
+        add(&options, "MM_RX_BUFS_GROW", "16");
         return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
     }
     char all[96];
@@ -298,7 +305,14 @@ dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_w
     }
     made->context = context;
     dmg_status status = make("creating a UCX worker", limit_ns, make_worker, &made);
-    if (status == DMG_OK && made->status != UCS_OK) {
+    uint64_t limit_bytes;
+    if (status == DMG_OK && made->status != UCS_OK && dmg_address_space_left(&limit_bytes) < WORKER_ADDRESS_BYTES) {
+        status =
+            dmg_error(DMG_ERR_MEMORY,
+                      "creating a UCX worker: %s: this process may map %llu MiB (`ulimit -v`), and has nearly done "
+                      "so: raise the limit",
+                      ucs_status_string(made->status), (unsigned long long)(limit_bytes >> 20));
+    } else if (status == DMG_OK && made->status != UCS_OK) {
         status = dmg_error(DMG_ERR_UNSUPPORTED, "creating a UCX worker: %s: is the limit of open files reached?",
                            ucs_status_string(made->status));
     }
