@@ -296,7 +296,7 @@ static _Noreturn void give_up(perf_run *perf, dmg_status status, uint64_t starte
     fflush(NULL);
     if (perf->pool.launcher) {
         dmg_launcher_stop(perf->pool.launcher);
-        dmg_transport_sweep(started_s);
+        dmg_transport_sweep(started_s, NULL, NULL);
     }
     _exit(number ? DMG_EXIT_SIGNAL + number : code);
 }

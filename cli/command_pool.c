@@ -192,6 +192,21 @@ static dmg_status end_nodes(const dmg_pool_file *file, uint32_t *dead_before, ui
     return status;
 }
 
+/** Counts what was removed, and says it unless it is to be quiet. */
+typedef struct leftovers {
+    bool is_quiet;
+    uint64_t count;
+} leftovers;
+
+static void show_leftover(void *context, const char *path, uint64_t bytes)
+{
+    leftovers *shown = context;
+    shown->count++;
+    if (!shown->is_quiet) {
+        printf("removed %s (%s), which no process holds\n", path, dmg_text_bytes(bytes).text);
+    }
+}
+
 typedef struct pool_stop {
     const char *name;
     bool is_quiet;
@@ -212,7 +227,8 @@ static dmg_status stop(void *context)
         status = dmg_pool_folder_open(false, &folder);
     }
     if (status == DMG_OK) {
-        dmg_transport_sweep(file.created_s);
+        leftovers shown = {.is_quiet = wanted->is_quiet};
+        dmg_transport_sweep(file.created_s, show_leftover, &shown);
         status = dmg_pool_file_remove(folder, file.name);
         close(folder);
     }
@@ -265,7 +281,6 @@ static bool clean_pool(int folder, const char *name)
                name, alive, file.node_count, name);
         return false;
     }
-    dmg_transport_sweep(file.created_s);
     if (dmg_pool_file_remove(folder, name) != DMG_OK) {
         printf("left alone: %s\n", dmg_error_message());
         return false;
@@ -299,18 +314,13 @@ static bool clean_remains(int folder, const char *file)
     return false;
 }
 
-static dmg_status clean(void *context)
+/** Remove what is left in the folder of pools. */
+static dmg_status clean_folder(uint64_t *removed)
 {
     int folder = -1;
-    uint64_t removed = 0;
-    (void)context;
     dmg_status status = dmg_pool_folder_open(false, &folder);
-    if (status == DMG_ERR_NOT_FOUND) {
-        printf("nothing to clean: there never was a pool\n");
-        return DMG_OK;
-    }
     if (status != DMG_OK) {
-        return status;
+        return status == DMG_ERR_NOT_FOUND ? DMG_OK : status; /* there never was a pool */
     }
     DIR *list = fdopendir(folder);
     if (!list) {
@@ -324,16 +334,27 @@ static dmg_status clean(void *context)
         if (ends_with(file->d_name, ".pool", &length) && length < sizeof name) {
             memcpy(name, file->d_name, length);
             name[length] = '\0';
-            removed += clean_pool(folder, name);
+            *removed += clean_pool(folder, name);
         } else {
-            removed += clean_remains(folder, file->d_name);
+            *removed += clean_remains(folder, file->d_name);
         }
     }
     closedir(list);
-    if (removed == 0) {
+    return DMG_OK;
+}
+
+static dmg_status clean(void *context)
+{
+    uint64_t removed = 0;
+    leftovers shown = {0};
+    (void)context;
+    dmg_status status = clean_folder(&removed);
+    /* Memory of runs, too, and of pools whose file is gone. */
+    dmg_transport_sweep(0, show_leftover, &shown);
+    if (status == DMG_OK && removed + shown.count == 0) {
         printf("nothing to clean\n");
     }
-    return DMG_OK;
+    return status;
 }
 
 static int run_clean(dmg_settings *settings)
@@ -365,6 +386,7 @@ const dmg_command dmg_command_pool_stop = {.name = "pool stop",
 
 const dmg_command dmg_command_pool_clean = {.name = "pool clean",
                                             .arguments = "",
-                                            .summary = "remove what pools have left whose nodes were all killed",
+                                            .summary =
+                                                "remove what pools and runs have left whose processes were all killed",
                                             .options = clean_options,
                                             .run = run_clean};

@@ -237,7 +237,7 @@ static _Noreturn void give_up(pool_start *start, dmg_status status)
     fflush(NULL);
     if (start->launcher) {
         dmg_launcher_stop(start->launcher);
-        dmg_transport_sweep(start->client.file.created_s);
+        dmg_transport_sweep(start->client.file.created_s, NULL, NULL);
     }
     if (start->has_file) {
         dmg_pool_file_remove(start->folder, start->client.file.name);

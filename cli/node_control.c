@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define BEAT_MS_MAX 200
+/** What a node gets that has files to remove, when its launcher is gone. */
+#define ORDERLY_END_S 10
 
 struct dmg_node_control {
     int socket;
@@ -33,33 +35,58 @@ struct dmg_node_control {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     bool is_ended; /* under the mutex */
+    bool is_lost;  /* under the mutex: the launcher died first */
     _Atomic uint32_t phase;
     _Atomic uint32_t iteration;
     _Atomic uint64_t arcs;
     _Atomic uint64_t made_bytes;
     _Atomic bool is_settled;
+    _Atomic bool ends_in_order;
 };
 
-/** The launcher is gone, and so is all reason to go on; but what is half made would stay behind. Its death has left a
- * signal that ends the process as soon as it settles. */
-static void end_with_launcher(const dmg_node_control *control)
+/** End what waits for the end, once. */
+static void end(dmg_node_control *control, bool is_lost)
 {
-    if (control->is_settled) {
-        _exit(EXIT_FAILURE);
+    pthread_mutex_lock(&control->mutex);
+    bool is_first = !control->is_ended;
+    control->is_ended = true;
+    control->is_lost = control->is_lost || (is_first && is_lost);
+    pthread_cond_broadcast(&control->ended);
+    if (is_first && control->ending) {
+        control->ending(control->ending_context);
     }
+    pthread_mutex_unlock(&control->mutex);
 }
 
-static void send_beat(dmg_node_control *control)
+/**
+ * The launcher is gone, and so is all reason to go on. What is half made would stay behind, and so would files that the
+ * node removes in order: until the node settles, a signal that the launcher's death has left waits for that.
+ */
+static void end_with_launcher(dmg_node_control *control)
+{
+    if (control->is_settled && !control->ends_in_order) {
+        _exit(EXIT_FAILURE);
+    }
+    if (control->is_settled) {
+        alarm(ORDERLY_END_S);
+    }
+    end(control, true);
+}
+
+/** False when the launcher is gone. */
+static bool send_beat(dmg_node_control *control)
 {
     json_t *message = json_pack("{s:s, s:i, s:I, s:i, s:I}", "type", "beat", "phase", (int)control->phase, "arcs",
                                 (json_int_t)control->arcs, "iteration", (int)control->iteration, "made_bytes",
                                 (json_int_t)control->made_bytes);
-    if (dmg_control_send(control->socket, message, true) == DMG_ERR_PEER) {
+    bool is_lost = dmg_control_send(control->socket, message, true) == DMG_ERR_PEER;
+    if (is_lost) {
         end_with_launcher(control);
     }
+    return !is_lost;
 }
 
-/** False when there is nobody to listen to any more. */
+/** False when the launcher is gone. */
 static bool listen_once(dmg_node_control *control)
 {
     json_t *message;
@@ -68,18 +95,8 @@ static bool listen_once(dmg_node_control *control)
         end_with_launcher(control);
         return false;
     }
-    if (!message) {
-        return true;
-    }
-    if (strcmp(dmg_control_type(message), control->ending_type) == 0) {
-        pthread_mutex_lock(&control->mutex);
-        bool is_first = !control->is_ended;
-        control->is_ended = true;
-        pthread_cond_broadcast(&control->ended);
-        if (is_first && control->ending) {
-            control->ending(control->ending_context);
-        }
-        pthread_mutex_unlock(&control->mutex);
+    if (message && strcmp(dmg_control_type(message), control->ending_type) == 0) {
+        end(control, false);
     }
     json_decref(message);
     return true;
@@ -89,12 +106,13 @@ static void *beat_and_listen(void *context)
 {
     dmg_node_control *control = context;
     struct pollfd files[] = {{.fd = control->socket, .events = POLLIN}, {.fd = control->wake, .events = POLLIN}};
-    while (!(files[1].revents & POLLIN)) {
+    bool has_launcher = true;
+    while (has_launcher && !(files[1].revents & POLLIN)) {
         int ready = poll(files, 2, control->beat_ms);
         if (ready == 0) {
-            send_beat(control);
+            has_launcher = send_beat(control);
         } else if (ready > 0 && files[0].revents) {
-            files[0].fd = listen_once(control) ? files[0].fd : -1;
+            has_launcher = listen_once(control);
         } else if (ready < 0) {
             files[0].revents = files[1].revents = 0;
         }
@@ -185,11 +203,16 @@ void dmg_node_control_settle(dmg_node_control *control)
 {
     control->is_settled = true;
     /* SIGKILL reaches a stopped process, too. If the launcher is dead already, its SIGTERM is pending. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, control->ends_in_order ? 0 : SIGKILL);
     sigset_t mask;
     sigemptyset(&mask);
     sigaddset(&mask, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+}
+
+void dmg_node_control_end_in_order(dmg_node_control *control)
+{
+    control->ends_in_order = true;
 }
 
 void dmg_node_control_stop_listening(dmg_node_control *control)
@@ -216,6 +239,9 @@ dmg_status dmg_node_control_detach(dmg_node_control *control)
 {
     dmg_node_control_wait(control);
     dmg_node_control_stop_listening(control);
+    if (control->is_lost) {
+        return dmg_error(DMG_ERR_PEER, "the program that started this node is gone");
+    }
     prctl(PR_SET_PDEATHSIG, 0);
     dmg_status status = dmg_node_control_send(control, json_pack("{s:s}", "type", "detached"));
     close(control->socket);

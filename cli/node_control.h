@@ -3,7 +3,7 @@
  * A started node's end of the control socket: a thread that beats, so that the launcher sees life and progress, and
  * listens.
  *
- * When the launcher is gone, the process ends at once: nothing is worth finishing.
+ * When the launcher is gone, the process ends at once: nothing is worth finishing, but for files that it has to remove.
  */
 #ifndef DMG_CLI_NODE_CONTROL_H
 #define DMG_CLI_NODE_CONTROL_H
@@ -41,9 +41,15 @@ dmg_status dmg_node_control_start(dmg_node_control *control, uint64_t peer_timeo
 /** From now on `ending` is called when that message comes; at once when it has come. */
 void dmg_node_control_on_ending(dmg_node_control *control, dmg_node_control_ending ending, void *context);
 /**
+ * For a node that has files which only it removes in order, before it settles: the launcher's death ends it as the
+ * message does that it waits for, and does not kill it unless it takes some seconds.
+ */
+void dmg_node_control_end_in_order(dmg_node_control *control);
+/**
  * Until this is called, SIGTERM (also the one that the launcher's death sends) waits: connecting to others and making a
  * segment pass through states whose remains in /dev/shm only this process can remove. From now on SIGTERM has its
- * effect, and the launcher's death kills. The listening thread does not end the process before, either.
+ * effect, and the launcher's death kills, or ends in order. The listening thread does not end the process before,
+ * either.
  */
 void dmg_node_control_settle(dmg_node_control *control);
 /** Stop beating and listening: `ending` is not called any more. */
@@ -53,7 +59,8 @@ void dmg_node_control_wait(dmg_node_control *control);
 
 /**
  * For a node that outlives its launcher: wait for the message that ends the listening, outlive the launcher from now
- * on, tell it ("detached"), and close the socket; what is sent later is lost. In the main thread.
+ * on, tell it ("detached"), and close the socket; what is sent later is lost. In the main thread. DMG_ERR_PEER when the
+ * launcher died first, which only a node learns that ends in order.
  */
 dmg_status dmg_node_control_detach(dmg_node_control *control);
 

@@ -95,13 +95,16 @@ static dmg_status serve_run(dmg_node_control *control, dmg_memory_node *node)
 
 static dmg_status serve_pool(dmg_node_control *control, dmg_memory_node *node)
 {
+    if (dmg_memory_node_has_files(node)) {
+        serve_until_signal(node);
+    }
     dmg_node_control_settle(control);
     dmg_status status = send_address(control, node);
     if (status == DMG_OK) {
         status = dmg_node_control_detach(control);
     }
     if (status == DMG_OK) {
-        /* Only now: before, a signal just ends the process, which has nothing to tell. */
+        /* Only now: before, a signal just ends the process, which has nothing to tell, and no files. */
         serve_until_signal(node);
         status = dmg_memory_node_serve(node);
     }
@@ -129,6 +132,9 @@ static int run(dmg_settings *settings)
     }
     if (status == DMG_OK) {
         status = dmg_memory_node_create(&options, &node);
+    }
+    if (status == DMG_OK && dmg_memory_node_has_files(node)) {
+        dmg_node_control_end_in_order(control);
     }
     if (status == DMG_OK) {
         status = (is_detached ? serve_pool : serve_run)(control, node);

@@ -488,7 +488,7 @@ _Noreturn void dmg_run_give_up(dmg_run *run, dmg_status status)
     fflush(NULL);
     if (run->launcher) {
         dmg_launcher_stop(run->launcher);
-        dmg_transport_sweep(run->started_s);
+        dmg_transport_sweep(run->started_s, NULL, NULL);
     }
     dmg_output_file_discard(run->output);
     _exit(number ? DMG_EXIT_SIGNAL + number : code);

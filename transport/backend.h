@@ -64,6 +64,8 @@ typedef struct dmg_backend {
     const char *const *parameter_keys;
     /** dmg_transport_announce; NULL where the environment has no say. */
     void (*announce)(void);
+    /** dmg_transport_sweep; `removed` is not NULL. */
+    void (*sweep)(uint64_t since_s, dmg_transport_removed removed, void *context);
 
     /**
      * What making this node's segment would take; an error when it could not be made at all. Touches nothing.
@@ -79,6 +81,8 @@ typedef struct dmg_backend {
     const char *(*server_address)(void *implementation);
     void *(*server_segment)(void *implementation, uint64_t *bytes);
     dmg_placement (*server_placement)(void *implementation);
+    /** dmg_server_has_files; NULL: never. */
+    bool (*server_has_files)(void *implementation);
     /** Handle what has arrived; returns how many things that were. */
     uint32_t (*server_progress)(void *implementation);
     /** Sleep until something arrives, `wake` is called or the time is over; may return early. */

@@ -2,8 +2,10 @@
  * The backends that this build has, and transport strings: NAME[:KEY=VALUE[,KEY=VALUE]...].
  */
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "transport/core.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +126,28 @@ void dmg_transport_announce(const char *transport)
         if (backend && backend->announce) {
             backend->announce();
         }
+    }
+}
+
+typedef struct sweep_report {
+    dmg_transport_removed removed;
+    void *context;
+} sweep_report;
+
+static void report_removed(void *context, const char *path, uint64_t bytes)
+{
+    const sweep_report *report = context;
+    dmg_log(DMG_LOG_INFO, "leftover_removed", "file=%s bytes=%" PRIu64, path, bytes);
+    if (report->removed) {
+        report->removed(report->context, path, bytes);
+    }
+}
+
+void dmg_transport_sweep(uint64_t since_s, dmg_transport_removed removed, void *context)
+{
+    sweep_report report = {removed, context};
+    for (size_t i = 0; i < BACKEND_COUNT; i++) {
+        backends[i]->sweep(since_s, report_removed, &report);
     }
 }
 

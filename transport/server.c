@@ -100,6 +100,11 @@ const char *dmg_server_address(const dmg_server *server)
     return server->backend->server_address(server->implementation);
 }
 
+bool dmg_server_has_files(const dmg_server *server)
+{
+    return server->backend->server_has_files && server->backend->server_has_files(server->implementation);
+}
+
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes)
 {
     return server->backend->server_segment(server->implementation, bytes);

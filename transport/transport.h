@@ -95,12 +95,17 @@ bool dmg_transport_prepare(void);
 /** Log a warning about variables that were taken out, when the backend of this transport would have read them. Says it
  * once a process. NULL: any backend. */
 void dmg_transport_announce(const char *transport);
+/** Told of each file that dmg_transport_sweep has removed: its path, and what its pages took. */
+typedef void (*dmg_transport_removed)(void *context, const char *path, uint64_t bytes);
+
 /**
- * After processes were killed: remove the shared memory that they were in the middle of making, and that nobody holds
- * any more. Only files of this user, changed since `since_s` (CLOCK_REALTIME, seconds). What a process has finished
- * making needs no removing.
+ * After processes were killed: remove what they left in memory under a name: shared memory that they were in the middle
+ * of making, and named segments that they had made. Only files of this user that no process has open or mapped, changed
+ * since `since_s` (CLOCK_REALTIME, seconds). A file that the user had made before a memory node used it stays.
+ *
+ * @param removed  may be NULL
  */
-void dmg_transport_sweep(uint64_t since_s);
+void dmg_transport_sweep(uint64_t since_s, dmg_transport_removed removed, void *context);
 
 /* ---- memory-node side ---- */
 
@@ -172,6 +177,8 @@ void dmg_server_destroy(dmg_server *server);
 const char *dmg_server_address(const dmg_server *server);
 /** What the segment got of what was asked for. */
 dmg_placement dmg_server_placement(const dmg_server *server);
+/** True when there is something that only this process removes in order: it should not be killed when it can end. */
+bool dmg_server_has_files(const dmg_server *server);
 /** The segment as this process sees it: zeroed, at least as large as asked, aligned to 2 MiB or its page size. */
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes);
 /**

@@ -472,6 +472,11 @@ dmg_placement dmg_memory_node_placement(const dmg_memory_node *node)
     return dmg_server_placement(node->server);
 }
 
+bool dmg_memory_node_has_files(const dmg_memory_node *node)
+{
+    return dmg_server_has_files(node->server);
+}
+
 dmg_status dmg_memory_node_serve(dmg_memory_node *node)
 {
     return dmg_server_serve(node->server);

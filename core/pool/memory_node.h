@@ -27,6 +27,8 @@ void dmg_memory_node_destroy(dmg_memory_node *node);
 const char *dmg_memory_node_address(const dmg_memory_node *node);
 /** What its segment got of what was asked for. */
 dmg_placement dmg_memory_node_placement(const dmg_memory_node *node);
+/** dmg_server_has_files. */
+bool dmg_memory_node_has_files(const dmg_memory_node *node);
 /** Serve in the calling thread until dmg_memory_node_stop. */
 dmg_status dmg_memory_node_serve(dmg_memory_node *node);
 /** Thread-safe and async-signal-safe. */

@@ -25,8 +25,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define PAGE_2M      (UINT64_C(2) << 20)
-#define SEGMENT_MODE 0600
+#define PAGE_2M (UINT64_C(2) << 20)
 
 /* Reserve enough address space to find an aligned place in it, map there, and give the rest back. */
 static dmg_status map_aligned(int descriptor, uint64_t bytes, uint64_t alignment, void **pointer)
@@ -346,6 +345,9 @@ static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
     if (is_there && S_ISCHR(about.st_mode)) {
         return open_device(wish, segment, &about);
     }
+    if (is_there && dmg_shm_remove_leftover(path)) {
+        is_there = false;
+    }
     if (is_there && wish->may_exist) {
         return open_existing(wish, segment);
     }
@@ -355,15 +357,17 @@ static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
     if (status != DMG_OK) {
         return status;
     }
-    segment->descriptor = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, SEGMENT_MODE);
+    segment->descriptor =
+        openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, DMG_SHM_SEGMENT_MODE);
     int failed = errno;
     close(folder);
     if (segment->descriptor < 0) {
-        return failed == EEXIST ? dmg_error(DMG_ERR_EXISTS,
-                                            "the file %s exists already; another memory node uses it, or one that was "
-                                            "killed left it: then remove it",
-                                            path)
-                                : dmg_error_errno(DMG_ERR_IO, failed, "creating %s", path);
+        return failed == EEXIST
+                   ? dmg_error(DMG_ERR_EXISTS,
+                               "the file %s exists already: another memory node uses it, or another program "
+                               "made it: name another one, or remove it",
+                               path)
+                   : dmg_error_errno(DMG_ERR_IO, failed, "creating %s", path);
     }
     segment->created_path = strdup(path);
     if (!segment->created_path) {
@@ -445,15 +449,16 @@ dmg_status dmg_shm_segment_create(const dmg_segment_options *options, bool may_e
 
 void dmg_shm_segment_destroy(dmg_shm_segment *segment)
 {
+    /* While the file is held: once it is not, somebody may remove it, and make another of that name. */
+    if (segment->created_path) {
+        unlink(segment->created_path);
+        free(segment->created_path);
+    }
     if (segment->pointer) {
         munmap(segment->pointer, segment->mapped_bytes);
     }
     if (segment->descriptor >= 0) {
         close(segment->descriptor);
-    }
-    if (segment->created_path) {
-        unlink(segment->created_path);
-        free(segment->created_path);
     }
     *segment = (dmg_shm_segment){.descriptor = -1};
 }

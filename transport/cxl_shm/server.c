@@ -333,6 +333,12 @@ const char *dmg_shm_server_address(void *implementation)
     return ((dmg_shm_server *)implementation)->address;
 }
 
+bool dmg_shm_server_has_files(void *implementation)
+{
+    const dmg_shm_server *server = implementation;
+    return server->segment.created_path || server->unlink_path;
+}
+
 void *dmg_shm_server_segment(void *implementation, uint64_t *bytes)
 {
     dmg_shm_server *server = implementation;

@@ -26,6 +26,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #define DMG_SHM_BACKEND_NAME "cxl_shm"
@@ -227,6 +228,15 @@ bool dmg_shm_send_welcome(int socket, const dmg_shm_welcome *welcome, int descri
 dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64_t timeout_ns, dmg_shm_welcome *welcome,
                          int *socket, int *descriptor);
 
+/* ---- leftovers.c ---- */
+
+/** Of a file that a memory node made: the bit above the permissions means nothing to the kernel, and tells us. */
+#define DMG_SHM_SEGMENT_MODE (S_ISVTX | 0600)
+/** dmg_transport_sweep: files that memory nodes made. */
+void dmg_shm_sweep(uint64_t since_s, dmg_transport_removed removed, void *context);
+/** Remove the file when a memory node made it that is gone. */
+bool dmg_shm_remove_leftover(const char *path);
+
 /* ---- segment.c ---- */
 
 typedef struct dmg_shm_segment {
@@ -278,6 +288,7 @@ void dmg_shm_server_destroy(void *implementation);
 const char *dmg_shm_server_address(void *implementation);
 void *dmg_shm_server_segment(void *implementation, uint64_t *bytes);
 dmg_placement dmg_shm_server_placement(void *implementation);
+bool dmg_shm_server_has_files(void *implementation);
 uint32_t dmg_shm_server_progress(void *implementation);
 void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns);
 void dmg_shm_server_wake(void *implementation);

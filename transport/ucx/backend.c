@@ -23,6 +23,7 @@ const dmg_backend dmg_backend_ucx = {
     .parameter_keys = parameter_keys,
     .announce = dmg_ucx_environment_announce,
     .segment_demand = dmg_ucx_segment_demand,
+    .sweep = dmg_ucx_sweep,
     .server_create = dmg_ucx_server_create,
     .server_destroy = dmg_ucx_server_destroy,
     .server_address = dmg_ucx_server_address,

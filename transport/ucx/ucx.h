@@ -216,6 +216,11 @@ void dmg_ucx_server_wake(void *implementation);
 void dmg_ucx_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
                           size_t bytes);
 
+/* ---- process.c ---- */
+
+/** dmg_transport_sweep: files of UCX's shared memory. */
+void dmg_ucx_sweep(uint64_t since_s, dmg_transport_removed removed, void *context);
+
 /* ---- describe.c ---- */
 
 dmg_status dmg_ucx_describe(dmg_transport_info *infos, size_t capacity, size_t *count);
