@@ -26,6 +26,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/** How long a node may take to connect and to find the others. Each step has a shorter limit of its own; this is for
+ * what nobody thought of. */
+#define START_LIMIT_NS UINT64_C(300000000000)
+
 typedef enum node_task { TASK_LOAD_AND_RUN, TASK_LOAD, TASK_RUN } node_task;
 
 /** What the setup says. */
@@ -368,6 +372,7 @@ static int run(dmg_settings *settings)
     status =
         plan ? read_setup(dmg_node_control_setup(control), plan) : dmg_error(DMG_ERR_MEMORY, "no memory for the plan");
     if (status == DMG_OK) {
+        dmg_node_control_limit_start(control, START_LIMIT_NS);
         status = dmg_node_control_start(control, plan->peer_timeout_ns, "leave");
     }
     if (status == DMG_OK) {

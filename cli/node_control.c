@@ -21,6 +21,8 @@
 #define BEAT_MS_MAX 200
 /** What a node gets that has files to remove, when its launcher is gone. */
 #define ORDERLY_END_S 10
+/** What a node gets that is making a segment, or waits for its device. */
+#define SETTLING_END_S 60
 
 struct dmg_node_control {
     int socket;
@@ -34,8 +36,10 @@ struct dmg_node_control {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t ended;
-    bool is_ended; /* under the mutex */
-    bool is_lost;  /* under the mutex: the launcher died first */
+    bool is_ended;           /* under the mutex */
+    bool is_lost;            /* under the mutex: the launcher died first */
+    uint64_t start_limit_ns; /* set before there is a thread */
+    uint64_t starting_ns;    /* of the thread: how long the phase of the start has lasted */
     _Atomic uint32_t phase;
     _Atomic uint32_t iteration;
     _Atomic uint64_t arcs;
@@ -67,10 +71,25 @@ static void end_with_launcher(dmg_node_control *control)
     if (control->is_settled && !control->ends_in_order) {
         _exit(EXIT_FAILURE);
     }
-    if (control->is_settled) {
-        alarm(ORDERLY_END_S);
-    }
+    alarm(control->is_settled ? ORDERLY_END_S : SETTLING_END_S);
     end(control, true);
+}
+
+/** A node that does not come to its work, while it beats: nobody else would end that. Time in which the process was
+ * stopped does not count. */
+static void look_at_start(dmg_node_control *control)
+{
+    if (control->start_limit_ns == 0 || control->phase != DMG_PHASE_START) {
+        return;
+    }
+    control->starting_ns += (uint64_t)control->beat_ms * 1000000;
+    if (control->starting_ns > control->start_limit_ns) {
+        dmg_node_control_fail(control, dmg_error(DMG_ERR_PEER,
+                                                 "it has been starting for %g s, and does not come to its work: does "
+                                                 "its network or device hang, or another compute node?",
+                                                 (double)control->start_limit_ns / 1e9));
+        _exit(EXIT_FAILURE);
+    }
 }
 
 /** False when the launcher is gone. */
@@ -111,6 +130,7 @@ static void *beat_and_listen(void *context)
         int ready = poll(files, 2, control->beat_ms);
         if (ready == 0) {
             has_launcher = send_beat(control);
+            look_at_start(control);
         } else if (ready > 0 && files[0].revents) {
             has_launcher = listen_once(control);
         } else if (ready < 0) {
@@ -208,6 +228,11 @@ void dmg_node_control_settle(dmg_node_control *control)
     sigemptyset(&mask);
     sigaddset(&mask, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+}
+
+void dmg_node_control_limit_start(dmg_node_control *control, uint64_t limit_ns)
+{
+    control->start_limit_ns = limit_ns;
 }
 
 void dmg_node_control_end_in_order(dmg_node_control *control)

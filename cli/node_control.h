@@ -45,6 +45,10 @@ void dmg_node_control_on_ending(dmg_node_control *control, dmg_node_control_endi
  * message does that it waits for, and does not kill it unless it takes some seconds.
  */
 void dmg_node_control_end_in_order(dmg_node_control *control);
+/** Before it starts listening: a node that is still in the phase of its start after so long tells the launcher, and
+ * ends.
+ */
+void dmg_node_control_limit_start(dmg_node_control *control, uint64_t limit_ns);
 /**
  * Until this is called, SIGTERM (also the one that the launcher's death sends) waits: connecting to others and making a
  * segment pass through states whose remains in /dev/shm only this process can remove. From now on SIGTERM has its

@@ -7,6 +7,10 @@ target_sources(unit-cli_files PRIVATE ${PROJECT_SOURCE_DIR}/cli/output_file.c ${
 dmg_unit_test(cli_pool_file LINK dmg-pool PkgConfig::jansson)
 target_sources(unit-cli_pool_file PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_file.c ${PROJECT_SOURCE_DIR}/cli/process.c
                                           ${PROJECT_SOURCE_DIR}/cli/token.c)
+dmg_unit_test(cli_node_control LINK dmg-base PkgConfig::jansson)
+target_sources(unit-cli_node_control PRIVATE
+  ${PROJECT_SOURCE_DIR}/cli/node_control.c ${PROJECT_SOURCE_DIR}/cli/control.c ${PROJECT_SOURCE_DIR}/cli/options.c
+  ${PROJECT_SOURCE_DIR}/cli/text.c)
 dmg_unit_test(serial LINK dmg-algorithms)
 dmg_unit_test(cli_compare LINK dmg-transport PkgConfig::jansson m)
 target_sources(unit-cli_compare PRIVATE ${PROJECT_SOURCE_DIR}/cli/compare_statistics.c
