@@ -9,9 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** As many bytes tell every signature; a tar archive is known by its 257th. */
-#define DMG_SIGNATURE_BYTES 512
-
 typedef struct dmg_signature {
     const char *bytes; /**< of text, any case */
     size_t count;      /**< 0: as many as strlen says */
@@ -22,7 +19,8 @@ typedef struct dmg_signature {
     const char *remedy;
 } dmg_signature;
 
-/** What a file with these first bytes (decompressed) is, or NULL. With `binary_only`, texts are not looked for. */
+/** What a file with these first bytes (decompressed; 512 tell all, a tar archive is known by its 257th) is, or NULL.
+ * With `binary_only`, texts are not looked for. */
 const dmg_signature *dmg_signature_find(const char *bytes, size_t count, bool binary_only);
 
 /** Whether these first bytes are no text: more control characters than a text has. */

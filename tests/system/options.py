@@ -287,6 +287,16 @@ def ranks_add_up():
             require(abs(report["result"]["sum"] - 1) < 1e-8, f"{name} {flags}: it says that they add up to {report['result']['sum']}")
             iterations = report["result"]["iterations"]
             require(iterations < 200, f"{name} {flags}: {iterations} iterations, and 132 suffice for the star")
+    # A limit that has no room for the doubles is kept, and single precision with it.
+    def cache(*flags):
+        report = json.loads(dmgraph("run", "pagerank", path_of("ranks.el"), "--threads", 1, "--verify", "--json", *flags).out)
+        return report["nodes"]["compute_nodes"][0]["cache"]["peak_bytes"], report["result"]["iterations"]
+
+    single, _ = cache("--precision", "single", "--tolerance", 1e-3)
+    double, _ = cache()
+    require(double - single == 4 * (leaves + 1), f"{double} - {single} bytes are not 4 a vertex")
+    tight, iterations = cache("--cache", single)
+    require(tight == single and iterations == 1000, f"{tight} bytes of {single}, {iterations} iterations")
 
 
 def the_format_is_what_it_is_called():
