@@ -473,7 +473,8 @@ void dmg_job_table_client_gone(dmg_job_table *table, uint64_t client, dmg_status
             }
             char sentence[DMG_POOL_SENTENCE_BYTES];
             snprintf(sentence, sizeof sentence, "compute node %u %s", rank,
-                     why == DMG_OK ? "ended without leaving the job" : "died");
+                     why == DMG_OK ? "ended without leaving the job"
+                                   : "died, or was silent for longer than the peer timeout");
             job_fail(table, here, DMG_ERR_PEER, sentence);
             member_go(here, rank);
         }
