@@ -189,8 +189,6 @@ dmg_verdict dmg_compare_verdict_of(const dmg_compare *compare, uint32_t algorith
 dmg_verdict dmg_compare_verdict_of_all(const dmg_compare *compare, uint32_t cns);
 /** The names of all configurations. */
 void dmg_compare_names(const dmg_compare *compare, const char *names[DMG_COMPARE_CONFIGURATIONS_MAX]);
-/** What was accounted for of the link's time, not waited for: the median. 0 where links were waited for. */
-double dmg_compare_accounted(const dmg_compare_cell *cell);
 
 /** Two configurations whose links may be varied, for the model; valid until dmg_compare_close. */
 typedef struct dmg_compare_model {

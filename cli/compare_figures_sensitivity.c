@@ -163,19 +163,20 @@ static void write_no_leads(FILE *to, const dmg_compare *compare)
         if (dmg_compare_verdict_of_all(compare, cns).kind != DMG_VERDICT_LINKS) {
             char text[DMG_COMPARE_SENTENCE_BYTES];
             dmg_compare_say_flip(compare, cns, text);
+            fputs("<p>", to);
             dmg_markup_print(to, "With %" PRIu32 " compute node%s: ", compare->cns[cns],
                              compare->cns[cns] == 1 ? "" : "s");
             dmg_markup_text(to, text);
-            fputs(" ", to);
+            fputs("</p>\n", to);
         }
     }
 }
 
 void dmg_compare_write_sensitivity_figures(FILE *to, const dmg_compare *compare)
 {
-    fputs("<h2>Would it stay so?</h2>\n<p>", to);
+    fputs("<h2>Would it stay so?</h2>\n", to);
     write_no_leads(to, compare);
-    fputs("</p>\n<div class=\"figures\">\n", to);
+    fputs("<div class=\"figures\">\n", to);
     for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
         dmg_verdict verdict = dmg_compare_verdict_of_all(compare, cns);
         if (verdict.kind == DMG_VERDICT_LINKS) {

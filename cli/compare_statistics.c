@@ -30,12 +30,22 @@ dmg_spread dmg_spread_of(const double *values, uint32_t count)
     return spread;
 }
 
+/** Fewer rounds agree by chance too often: two of them in every second comparison of equals. */
+#define ROUNDS_THAT_AGREE 5
+
+/** Whether the ratio is further from 1 than the rounds are from each other. */
+static bool is_beyond_spread(const dmg_spread *spread)
+{
+    return fabs(log(spread->median)) > log(spread->most / spread->least);
+}
+
 dmg_ratio dmg_ratio_judge(const double *ratios, uint32_t count)
 {
     dmg_ratio ratio = {.spread = dmg_spread_of(ratios, count)};
-    bool has_rounds = ratio.spread.count > 1;
-    ratio.is_above = has_rounds && ratio.spread.least > 1 && ratio.spread.median > LEAST_LEAD;
-    ratio.is_below = has_rounds && ratio.spread.most < 1 && ratio.spread.median < 1 / LEAST_LEAD;
+    bool is_sure =
+        ratio.spread.count >= ROUNDS_THAT_AGREE || (ratio.spread.count > 1 && is_beyond_spread(&ratio.spread));
+    ratio.is_above = is_sure && ratio.spread.least > 1 && ratio.spread.median > LEAST_LEAD;
+    ratio.is_below = is_sure && ratio.spread.most < 1 && ratio.spread.median < 1 / LEAST_LEAD;
     return ratio;
 }
 

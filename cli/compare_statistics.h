@@ -34,7 +34,8 @@ typedef struct dmg_compare_times {
 /** A ratio, taken round by round, and what the rounds say of it. With neither flag the difference is not resolved. */
 typedef struct dmg_ratio {
     dmg_spread spread;
-    bool is_above; /**< above 1: in every round, of at least two, and by more than 2 per cent as a rule */
+    bool is_above; /**< above 1: in every round, of at least two, and by more than 2 per cent as a rule; with less than
+                      five rounds, also by more than the rounds differ */
     bool is_below; /**< below 1 in the same sense */
 } dmg_ratio;
 

@@ -46,7 +46,7 @@ const char *dmg_verdict_kind_name(dmg_verdict_kind kind)
     return names[kind];
 }
 
-/** The sums must agree with the parts, which are means of ratios: nobody shall read that the dearer link decided. */
+/** The sums must agree with the parts, which are means of ratios: nobody shall read that what is dearer decided. */
 static bool is_link_cheaper(const dmg_link_cost *one, const dmg_link_cost *than)
 {
     return than->is_resolved && (!one->is_resolved || one->spread.median < than->spread.median);
@@ -61,7 +61,8 @@ dmg_verdict_kind dmg_verdict_decide(const dmg_verdict_facts *facts)
     if (facts->link_part.is_above && is_half_of_it && is_link_cheaper(&facts->winner, &facts->second)) {
         return DMG_VERDICT_LINKS;
     }
-    return facts->software_part.is_above ? DMG_VERDICT_SOFTWARE : DMG_VERDICT_CAUSE_UNKNOWN;
+    bool is_software_cheaper = facts->winner_software < facts->second_software;
+    return facts->software_part.is_above && is_software_cheaper ? DMG_VERDICT_SOFTWARE : DMG_VERDICT_CAUSE_UNKNOWN;
 }
 
 /* ---- the parts of a ratio ---- */
@@ -146,6 +147,8 @@ dmg_verdict dmg_verdict_judge(const dmg_compare_times *whole, const dmg_compare_
     verdict.facts.ratio = verdict.contest.ratios[verdict.contest.second];
     verdict.facts.winner = verdict.links[verdict.contest.winner];
     verdict.facts.second = verdict.links[verdict.contest.second];
+    verdict.facts.winner_software = verdict.software_seconds[verdict.contest.winner];
+    verdict.facts.second_software = verdict.software_seconds[verdict.contest.second];
     judge_parts(whole, bare, pieces, kinds, &verdict.contest, &verdict.facts);
     verdict.kind = dmg_verdict_decide(&verdict.facts);
     return verdict;

@@ -46,7 +46,8 @@ dmg_link_cost_text dmg_link_cost_say(const dmg_link_cost *cost);
 typedef enum dmg_verdict_kind {
     DMG_VERDICT_NOT_RESOLVED, /**< which configuration is faster is not resolved */
     DMG_VERDICT_LINKS,        /**< the links cost the winner less, and that is at least half of its lead */
-    DMG_VERDICT_SOFTWARE,     /**< the lead is this machine's software; nothing is said about the links */
+    DMG_VERDICT_SOFTWARE, /**< the lead is this machine's software, which costs the winner less; nothing is said about
+                                 the links */
     DMG_VERDICT_CAUSE_UNKNOWN /**< one is faster, but which of the two decides is not resolved */
 } dmg_verdict_kind;
 
@@ -59,6 +60,7 @@ typedef struct dmg_verdict_facts {
     dmg_ratio link_part;     /**< of it, what the links make */
     dmg_ratio software_part; /**< and the software */
     dmg_link_cost winner, second;
+    double winner_software, second_software; /**< seconds */
 } dmg_verdict_facts;
 
 dmg_verdict_kind dmg_verdict_decide(const dmg_verdict_facts *facts);

@@ -29,11 +29,6 @@ dmg_compare_times dmg_compare_times_of_all(const dmg_compare *compare, uint32_t 
     return dmg_compare_times_mean(all, compare->algorithm_count);
 }
 
-double dmg_compare_accounted(const dmg_compare_cell *cell)
-{
-    return dmg_spread_of(cell->accounted, cell->count).median;
-}
-
 /* ---- with and without the link ---- */
 
 /** How the link's time is known in all rounds of some algorithms. */

@@ -14,12 +14,14 @@ target_sources(unit-cli_node_control PRIVATE
 dmg_unit_test(serial LINK dmg-algorithms)
 dmg_unit_test(cli_compare LINK dmg-transport PkgConfig::jansson m)
 target_sources(unit-cli_compare PRIVATE ${PROJECT_SOURCE_DIR}/cli/compare_statistics.c
-                                        ${PROJECT_SOURCE_DIR}/cli/compare_verdict.c
                                         ${PROJECT_SOURCE_DIR}/cli/compare_sensitivity.c ${PROJECT_SOURCE_DIR}/cli/chart.c
                                         ${PROJECT_SOURCE_DIR}/cli/chart_axis.c ${PROJECT_SOURCE_DIR}/cli/markup.c
                                         ${PROJECT_SOURCE_DIR}/cli/predict_model.c ${PROJECT_SOURCE_DIR}/cli/text.c)
 dmg_unit_test(perf_check LINK dmg-transport m)
 target_sources(unit-perf_check PRIVATE ${PROJECT_SOURCE_DIR}/cli/perf_check.c ${PROJECT_SOURCE_DIR}/cli/perf_histogram.c)
+dmg_unit_test(cli_verdict LINK dmg-base PkgConfig::jansson m)
+target_sources(unit-cli_verdict PRIVATE ${PROJECT_SOURCE_DIR}/cli/compare_verdict.c
+                                        ${PROJECT_SOURCE_DIR}/cli/compare_statistics.c ${PROJECT_SOURCE_DIR}/cli/text.c)
 dmg_unit_test(predict LINK dmg-transport PkgConfig::jansson m)
 target_sources(unit-predict PRIVATE
   ${PROJECT_SOURCE_DIR}/cli/predict_model.c ${PROJECT_SOURCE_DIR}/cli/predict_read.c ${PROJECT_SOURCE_DIR}/cli/link_options.c
