@@ -205,6 +205,20 @@ static void print_row(prediction_job *job, const char *link, uint32_t mns, uint3
                                                "parts_seconds", parts, "limited_stretches", found->bound_stretches));
 }
 
+static bool has_atomics_that_take_locks(const prediction_job *job)
+{
+    const dmg_predict_run *run = &job->run;
+    double atomics = 0;
+    for (uint64_t i = 0; i < run->stretch_count * run->cns; i++) {
+        atomics += run->shares[i].in_place_atomics;
+    }
+    bool takes_locks = false;
+    for (uint32_t i = 0; i < job->link_count; i++) {
+        takes_locks |= dmg_link_locks_atomics(&job->links[i]);
+    }
+    return atomics > 0 && takes_locks;
+}
+
 /** What the numbers do not know, as far as it matters for these predictions. */
 static json_t *list_caveats(const prediction_job *job)
 {
@@ -219,6 +233,13 @@ static json_t *list_caveats(const prediction_job *job)
     json_array_append_new(list,
                           json_string("computing is taken to take as long as on the machine of this run; "
                                       "competition for words by atomics, and caches that links change, are not known"));
+    if (has_atomics_that_take_locks(job)) {
+        json_array_append_new(
+            list,
+            json_string("this run updated words of the pool in place by atomics; over a link that has none across "
+                        "compute nodes a run takes no locks for them, but passes sparse updates to their owners: "
+                        "predict for such links from a run with --updates owner"));
+    }
     if (is_more && run->cns == 1) {
         json_array_append_new(list, json_string("with one compute node no update left a partition: for more of them "
                                                 "the times are lower bounds; predict them from a run with two"));

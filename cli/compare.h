@@ -105,6 +105,7 @@ typedef struct dmg_compare_configuration {
     dmg_link_profile *profile; /**< NULL without a link */
     int changed[DMG_VARIANTS]; /**< files of changed profiles; -1: none */
     bool has_load_store;
+    bool locks_are_avoided; /**< over its link updates go to owners, because direct ones would take locks */
     char chosen[DMG_COMPARE_CHOSEN_BYTES];
     dmg_compare_points sweeps[DMG_SWEEPS];
     dmg_compare_proof proof;

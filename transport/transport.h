@@ -58,6 +58,12 @@ typedef enum dmg_atomics_executor {
     DMG_ATOMICS_CALLER_LOCK
 } dmg_atomics_executor;
 
+/** True where the CPU of the caller executes them, under a lock or not. */
+static inline bool dmg_atomics_are_by_caller(dmg_atomics_executor executor)
+{
+    return executor == DMG_ATOMICS_CALLER_CPU || executor == DMG_ATOMICS_CALLER_LOCK;
+}
+
 /** Who executes them over an emulated link (NULL: none), when without one it is `executor`. */
 static inline dmg_atomics_executor dmg_atomics_over(const dmg_link_settings *link, dmg_atomics_executor executor)
 {

@@ -34,16 +34,12 @@ void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator)
     coordinator->by_owner = NULL;
 }
 
-static bool is_by_caller(dmg_atomics_executor atomics)
-{
-    return atomics == DMG_ATOMICS_CALLER_CPU || atomics == DMG_ATOMICS_CALLER_LOCK;
-}
-
 dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_update_method wanted,
                                     dmg_update_method *method)
 {
     bool by_value = dmg_value_redistribution_is_possible(capabilities);
-    bool in_place = is_by_caller(capabilities->atomics) && (capabilities->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    bool in_place =
+        dmg_atomics_are_by_caller(capabilities->atomics) && (capabilities->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     if (wanted == DMG_UPDATE_BY_VALUE && !by_value) {
         return dmg_error(DMG_ERR_UNSUPPORTED,
                          "the memory nodes of this pool cannot apply updates that are passed by value: "

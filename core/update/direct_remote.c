@@ -32,7 +32,6 @@ struct dmg_direct_remote {
     dmg_update_target target;
     dmg_update_counters counters;
     bool in_place;
-    bool takes_locks; /* in place, but for own updates */
     bool attributes_are_halves;
     dmg_status status;
     uint32_t count;
@@ -55,9 +54,7 @@ dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dm
     (*queue)->client = client;
     (*queue)->channel = channel;
     (*queue)->budget = budget;
-    (*queue)->takes_locks = capabilities->atomics == DMG_ATOMICS_CALLER_LOCK;
-    (*queue)->in_place = (capabilities->flags & needed) == needed &&
-                         (capabilities->atomics == DMG_ATOMICS_CALLER_CPU || (*queue)->takes_locks);
+    (*queue)->in_place = (capabilities->flags & needed) == needed && dmg_atomics_are_by_caller(capabilities->atomics);
     return DMG_OK;
 }
 
@@ -368,7 +365,7 @@ static void carry_out_all(dmg_direct_remote *queue)
 
 static void take(dmg_direct_remote *queue, uint32_t vertex, uint64_t value, bool is_own)
 {
-    if (queue->in_place && !(is_own && queue->takes_locks)) {
+    if (queue->in_place && !is_own) {
         update_in_place(queue, vertex, value);
         return;
     }

@@ -8,9 +8,9 @@
  * carried out a queue at a time with all reads in flight together, then all swaps, then the swaps that lost. Where the
  * pool is reached by loads and stores and is coherent, an update is done at once by CPU atomics instead.
  *
- * An *own* update is one of an attribute that no other compute node updates meanwhile. Where atomics across compute
- * nodes take a lock, it takes none: in place, the lines of a queue of them are fetched together, changed by atomics
- * among the threads of this compute node, and written back together.
+ * An *own* update is one of an attribute that no other compute node updates meanwhile. In place it needs no atomics
+ * across compute nodes, which where these take a lock takes none: the lines of a queue of own updates are fetched
+ * together, changed by atomics among the threads of this compute node, and written back together.
  *
  * An update that lowered its attribute also sets the vertex's bit in the activation bitmap of the next iteration.
  */
@@ -23,7 +23,7 @@
 
 typedef struct dmg_direct_remote dmg_direct_remote;
 
-/** The queue of one worker. `client` tells whether updates can be done in place, and whether that takes locks. */
+/** The queue of one worker. `client` tells whether updates can be done in place. */
 dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dmg_budget *budget,
                                     dmg_direct_remote **queue);
 /** NULL is allowed. The queue must have been flushed, or its updates are lost. */
