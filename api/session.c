@@ -221,9 +221,12 @@ dmg_status dmg_session_step_fail(dmg_session *session, dmg_job *job, dmg_status 
 {
     char sentence[SENTENCE_BYTES];
     snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-    (void)dmg_job_abort(session->channel, job, status, sentence);
+    dmg_job_failure first;
+    (void)dmg_job_abort(session->channel, job, status, sentence, &first);
     dmg_session_leave(session, job);
-    return dmg_error(status, "%s", sentence);
+    /* What another rank met before may be why this one failed, too. */
+    return first.rank == session->rank ? dmg_error(status, "%s", sentence)
+                                       : dmg_job_failure_error(&first, session->rank);
 }
 
 void dmg_session_leave(dmg_session *session, dmg_job *job)

@@ -93,8 +93,10 @@ static void take_error(dmg_launcher *launcher, dmg_child *child, json_t *message
 {
     int status = DMG_ERR_INTERNAL;
     const char *sentence = "it failed without saying why";
-    json_unpack(message, "{s:i, s:s}", "status", &status, "sentence", &sentence);
+    json_int_t of = child->index;
+    json_unpack(message, "{s:i, s:s, s?I}", "status", &status, "sentence", &sentence, "of", &of);
     if (child->error == DMG_OK) {
+        child->error_of = of >= 0 && of <= UINT32_MAX ? (uint32_t)of : child->index;
         child->error = status > DMG_OK && status < DMG_STATUS_COUNT ? (dmg_status)status : DMG_ERR_INTERNAL;
         child->error_order = ++launcher->order;
         snprintf(child->sentence, sizeof child->sentence, "%s", sentence);

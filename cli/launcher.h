@@ -37,6 +37,7 @@ typedef struct dmg_child {
     uint64_t made_bytes; /**< of a memory node's segment, while it populates it */
     dmg_status error;    /**< what it reported */
     char sentence[1024];
+    uint32_t error_of; /**< the index of the one, of its kind, that met it */
     uint64_t error_order;
 } dmg_child;
 

@@ -136,14 +136,14 @@ dmg_status dmg_launcher_report_trouble(const dmg_launcher *launcher)
         return dmg_error(failed->error, "%s", failed->sentence); /* the user's words, not the node's doing */
     }
     if (failed) {
-        return dmg_error(failed->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(failed->kind), failed->index,
+        return dmg_error(failed->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(failed->kind), failed->error_of,
                          failed->sentence);
     }
     if (silent) {
         return report_silence(launcher, silent);
     }
     if (echo) {
-        return dmg_error(echo->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(echo->kind), echo->index,
+        return dmg_error(echo->error, "%s %" PRIu32 ": %s", dmg_child_kind_name(echo->kind), echo->error_of,
                          echo->sentence);
     }
     if (launcher->message_status != DMG_OK) {

@@ -297,6 +297,29 @@ static dmg_status find_store(const node_plan *plan, dmg_channel *channel, dmg_jo
     return status;
 }
 
+/**
+ * Tell the job and the launcher that this node fails, and why. All nodes name the first failure of the job: what others
+ * meet after it, or because of the same, explains less.
+ */
+static dmg_status fail(dmg_node_control *control, dmg_channel *channel, dmg_job *job, dmg_status status)
+{
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    if (status == DMG_ERR_PEER) {
+        /* Node 0 may be what is lost: the launcher must not wait for its answer. */
+        dmg_node_control_fail(control, status);
+    }
+    dmg_job_failure first;
+    dmg_job_abort(channel, job, status, sentence, &first);
+    if (first.rank != job->rank && first.rank != DMG_JOB_NO_RANK) {
+        dmg_node_control_fail_for(control, first.rank, (dmg_status)first.status, first.sentence);
+        return dmg_job_failure_error(&first, job->rank);
+    }
+    status = first.rank == job->rank ? dmg_error(status, "%s", sentence) : dmg_job_failure_error(&first, job->rank);
+    dmg_node_control_fail(control, status);
+    return status;
+}
+
 static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dmg_client *client, dmg_channel *channel,
                             const dmg_graph *graph)
 {
@@ -325,13 +348,9 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
         dmg_engine_destroy(engine);
         return dmg_job_leave(channel, &job);
     }
-    /* Told first, so that the launcher hears this node's reason before its echo from the others. */
-    dmg_node_control_fail(control, status);
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-    dmg_job_abort(channel, &job, status, sentence);
+    status = fail(control, channel, &job, status);
     dmg_engine_destroy(engine);
-    return dmg_error(status, "%s", sentence);
+    return status;
 }
 
 static dmg_status connect_and_work(dmg_node_control *control, const node_plan *plan)

@@ -287,6 +287,13 @@ void dmg_node_control_fail(dmg_node_control *control, dmg_status status)
     dmg_node_control_send(control, message);
 }
 
+void dmg_node_control_fail_for(dmg_node_control *control, uint32_t index, dmg_status status, const char *sentence)
+{
+    json_t *message = json_pack("{s:s, s:i, s:I}", "type", "error", "status", (int)status, "of", (json_int_t)index);
+    json_object_set_new(message, "sentence", dmg_json_text(sentence));
+    dmg_node_control_send(control, message);
+}
+
 void dmg_node_control_enter(dmg_node_control *control, dmg_phase phase)
 {
     control->phase = phase;

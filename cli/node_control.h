@@ -70,8 +70,10 @@ dmg_status dmg_node_control_detach(dmg_node_control *control);
 
 /** Send a message (takes the reference). Thread-safe. */
 dmg_status dmg_node_control_send(dmg_node_control *control, json_t *message);
-/** Tell the launcher of this thread's last error. */
+/** Tell the launcher of this thread's last error. Only the first one that it is told counts. */
 void dmg_node_control_fail(dmg_node_control *control, dmg_status status);
+/** The same for what a node of the same kind met, which explains why this one fails: `index` is its number. */
+void dmg_node_control_fail_for(dmg_node_control *control, uint32_t index, dmg_status status, const char *sentence);
 /** Enter a phase; sends a beat. */
 void dmg_node_control_enter(dmg_node_control *control, dmg_phase phase);
 

@@ -267,7 +267,7 @@ dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status)
 {
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-    (void)dmg_job_abort(engine->channel, engine->job, status, sentence);
+    (void)dmg_job_abort(engine->channel, engine->job, status, sentence, NULL);
     return dmg_error(status, "%s", sentence);
 }
 

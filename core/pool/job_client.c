@@ -109,13 +109,33 @@ dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *re
     return DMG_OK;
 }
 
-dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence)
+dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence,
+                         dmg_job_failure *first)
 {
     dmg_job_abort_request request = {
         .header = dmg_pool_header_make(), .job = job->id, .rank = job->rank, .status = (uint32_t)status};
     /* The sentence may be our own error context, and may be longer than what travels. */
     snprintf(request.sentence, sizeof request.sentence, "%s", sentence);
-    return dmg_pool_call_exact(channel, 0, DMG_JOB_ABORT, &request, sizeof request, NULL, 0);
+    dmg_job_failure told;
+    dmg_status called = dmg_pool_call_exact(channel, 0, DMG_JOB_ABORT, &request, sizeof request, &told, sizeof told);
+    bool is_sound = called == DMG_OK && told.status != DMG_OK && told.status < DMG_STATUS_COUNT &&
+                    (told.rank < job->size || told.rank == DMG_JOB_NO_RANK) &&
+                    memchr(told.sentence, 0, sizeof told.sentence) != NULL;
+    if (first != NULL && is_sound) {
+        *first = told;
+    } else if (first != NULL) {
+        *first = (dmg_job_failure){.status = (uint32_t)status, .rank = job->rank};
+        memcpy(first->sentence, request.sentence, sizeof first->sentence);
+    }
+    return called;
+}
+
+dmg_status dmg_job_failure_error(const dmg_job_failure *failure, uint32_t own)
+{
+    if (failure->rank == own || failure->rank == DMG_JOB_NO_RANK) {
+        return dmg_error((dmg_status)failure->status, "%s", failure->sentence);
+    }
+    return dmg_error((dmg_status)failure->status, "compute node %u: %s", failure->rank, failure->sentence);
 }
 
 dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job)

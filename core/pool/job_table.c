@@ -34,8 +34,7 @@ typedef struct job {
     uint32_t gone;
     uint32_t waiting;
     uint64_t barriers;
-    dmg_status failure; /* DMG_OK, or why this job has failed */
-    char sentence[DMG_POOL_SENTENCE_BYTES + 64];
+    dmg_job_failure failure; /* status DMG_OK, or why this job has failed */
     job_member members[];
 } job;
 
@@ -162,14 +161,20 @@ static void member_go(job *left, uint32_t rank)
 
 static void answer_failure(const dmg_job_table *table, const job *failed, uint64_t reply_token)
 {
-    table->answer(table->context, reply_token, failed->failure, failed->sentence, strlen(failed->sentence));
+    char sentence[DMG_POOL_SENTENCE_BYTES + 64];
+    const dmg_job_failure *failure = &failed->failure;
+    if (failure->rank == DMG_JOB_NO_RANK) {
+        snprintf(sentence, sizeof sentence, "%s", failure->sentence);
+    } else {
+        snprintf(sentence, sizeof sentence, "compute node %u: %s", failure->rank, failure->sentence);
+    }
+    table->answer(table->context, reply_token, (dmg_status)failure->status, sentence, strlen(sentence));
 }
 
-static void job_fail_alone(dmg_job_table *table, job *failed, dmg_status why, const char *sentence)
+static void job_fail_alone(dmg_job_table *table, job *failed, const dmg_job_failure *why)
 {
-    if (failed->failure == DMG_OK) {
-        failed->failure = why;
-        snprintf(failed->sentence, sizeof failed->sentence, "%s", sentence);
+    if (failed->failure.status == DMG_OK) {
+        failed->failure = *why;
     }
     for (uint32_t rank = 0; rank < failed->size && failed->waiting > 0; rank++) {
         job_member *member = &failed->members[rank];
@@ -187,34 +192,34 @@ static void job_fail_alone(dmg_job_table *table, job *failed, dmg_status why, co
 }
 
 /* Fail the job, unless it has failed before, with all jobs that depend on it, and tell everybody who waits. */
-static void job_fail(dmg_job_table *table, job *failed, dmg_status why, const char *sentence)
+static void job_fail(dmg_job_table *table, job *failed, const dmg_job_failure *why)
 {
-    job_fail_alone(table, failed, why, sentence);
+    job_fail_alone(table, failed, why);
     /* Children come later than their parents. */
     for (uint32_t index = 0; index < table->count; index++) {
         job *child = table->jobs[index];
         const job *parent = child->parent != 0 ? job_find_id(table, child->parent) : NULL;
-        if (parent != NULL && parent->failure != DMG_OK && child->failure == DMG_OK) {
-            job_fail_alone(table, child, parent->failure, parent->sentence);
+        if (parent != NULL && parent->failure.status != DMG_OK && child->failure.status == DMG_OK) {
+            job_fail_alone(table, child, &parent->failure);
         }
     }
 }
 
 static void job_fail_without(dmg_job_table *table, job *failed, uint32_t rank)
 {
-    char sentence[DMG_POOL_SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "compute node %u has left, and will not join the job \"%s\"", rank,
+    dmg_job_failure why = {.status = DMG_ERR_CANCELLED, .rank = DMG_JOB_NO_RANK};
+    snprintf(why.sentence, sizeof why.sentence, "compute node %u has left, and will not join the job \"%s\"", rank,
              failed->name);
-    job_fail(table, failed, DMG_ERR_CANCELLED, sentence);
+    job_fail(table, failed, &why);
 }
 
 /* A child cannot begin when its parent has failed, or has lost a member that the child lacks. */
 static void child_check(dmg_job_table *table, job *child, const job *parent)
 {
-    if (parent->failure != DMG_OK) {
-        job_fail(table, child, parent->failure, parent->sentence);
+    if (parent->failure.status != DMG_OK) {
+        job_fail(table, child, &parent->failure);
     }
-    for (uint32_t rank = 0; rank < parent->size && child->failure == DMG_OK; rank++) {
+    for (uint32_t rank = 0; rank < parent->size && child->failure.status == DMG_OK; rank++) {
         if (parent->members[rank].state == MEMBER_GONE && child->members[rank].state == MEMBER_ABSENT) {
             job_fail_without(table, child, rank);
         }
@@ -292,17 +297,17 @@ static dmg_status job_arrive(dmg_job_table *table, job *here, uint32_t rank, uin
     if (member->is_waiting) {
         return dmg_error(DMG_ERR_ARGUMENT, "rank %u of job \"%s\" is waiting already", rank, here->name);
     }
-    if (here->failure == DMG_OK && here->gone > 0) {
+    if (here->failure.status == DMG_OK && here->gone > 0) {
         uint32_t left = 0;
         while (here->members[left].state != MEMBER_GONE) {
             left++;
         }
-        char sentence[DMG_POOL_SENTENCE_BYTES];
-        snprintf(sentence, sizeof sentence, "compute node %u left the job \"%s\" before the others had ended", left,
-                 here->name);
-        job_fail(table, here, DMG_ERR_CANCELLED, sentence);
+        dmg_job_failure why = {.status = DMG_ERR_CANCELLED, .rank = DMG_JOB_NO_RANK};
+        snprintf(why.sentence, sizeof why.sentence, "compute node %u left the job \"%s\" before the others had ended",
+                 left, here->name);
+        job_fail(table, here, &why);
     }
-    if (here->failure != DMG_OK) {
+    if (here->failure.status != DMG_OK) {
         answer_failure(table, here, reply_token);
         return DMG_OK;
     }
@@ -362,7 +367,7 @@ dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint
     if (parent != NULL && joined->stage == STAGE_JOINING) {
         child_check(table, joined, parent);
     }
-    if (joined->failure != DMG_OK) {
+    if (joined->failure.status != DMG_OK) {
         if (rank < joined->size && joined->members[rank].state == MEMBER_ABSENT) {
             member_go(joined, rank);
         }
@@ -424,16 +429,17 @@ dmg_status dmg_job_table_barrier(dmg_job_table *table, uint64_t client, uint64_t
 }
 
 dmg_status dmg_job_table_abort(dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank, dmg_status why,
-                               const char *said)
+                               const char *said, dmg_job_failure *first)
 {
     job *here;
     dmg_status status = job_find_member(table, client, id, rank, &here);
     if (status != DMG_OK) {
         return status;
     }
-    char sentence[DMG_POOL_SENTENCE_BYTES + 32];
-    snprintf(sentence, sizeof sentence, "compute node %u: %s", rank, said);
-    job_fail(table, here, why, sentence);
+    dmg_job_failure failure = {.status = (uint32_t)why, .rank = rank};
+    snprintf(failure.sentence, sizeof failure.sentence, "%s", said);
+    job_fail(table, here, &failure);
+    *first = here->failure;
     job_forget_if_over(table, here);
     return DMG_OK;
 }
@@ -446,10 +452,10 @@ dmg_status dmg_job_table_leave(dmg_job_table *table, uint64_t client, uint64_t i
         return status;
     }
     if (here->waiting > 0) {
-        char sentence[DMG_POOL_SENTENCE_BYTES];
-        snprintf(sentence, sizeof sentence, "compute node %u left the job \"%s\" while others waited for it", rank,
-                 here->name);
-        job_fail(table, here, DMG_ERR_CANCELLED, sentence);
+        dmg_job_failure why = {.status = DMG_ERR_CANCELLED, .rank = DMG_JOB_NO_RANK};
+        snprintf(why.sentence, sizeof why.sentence, "compute node %u left the job \"%s\" while others waited for it",
+                 rank, here->name);
+        job_fail(table, here, &why);
     }
     member_go(here, rank);
     for (uint32_t index = 0; index < table->count; index++) {
@@ -471,11 +477,11 @@ void dmg_job_table_client_gone(dmg_job_table *table, uint64_t client, dmg_status
             if (here->members[rank].state != MEMBER_PRESENT || here->members[rank].client != client) {
                 continue;
             }
-            char sentence[DMG_POOL_SENTENCE_BYTES];
-            snprintf(sentence, sizeof sentence, "compute node %u %s", rank,
+            dmg_job_failure failure = {.status = DMG_ERR_PEER, .rank = DMG_JOB_NO_RANK};
+            snprintf(failure.sentence, sizeof failure.sentence, "compute node %u %s", rank,
                      why == DMG_OK ? "ended without leaving the job"
                                    : "died, or was silent for longer than the peer timeout");
-            job_fail(table, here, DMG_ERR_PEER, sentence);
+            job_fail(table, here, &failure);
             member_go(here, rank);
         }
         job_forget_if_over(table, here);

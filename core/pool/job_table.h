@@ -57,8 +57,9 @@ dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t r
 /** `reduction` NULL: this rank adds nothing to it. It is copied. */
 dmg_status dmg_job_table_barrier(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t job,
                                  uint32_t rank, uint64_t epoch, const dmg_reduction *reduction);
+/** `first` gets why the job failed, which is what an earlier member said, if there was one. */
 dmg_status dmg_job_table_abort(dmg_job_table *table, uint64_t client, uint64_t job, uint32_t rank, dmg_status status,
-                               const char *sentence);
+                               const char *sentence, dmg_job_failure *first);
 dmg_status dmg_job_table_leave(dmg_job_table *table, uint64_t client, uint64_t job, uint32_t rank);
 
 /** A client closed (DMG_OK) or died. */

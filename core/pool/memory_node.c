@@ -298,9 +298,10 @@ static dmg_status handle_abort(dmg_memory_node *node, const dmg_request *request
         return dmg_error(DMG_ERR_PROTOCOL, "a request to abort a job has status %u, or an endless sentence",
                          asked->status);
     }
+    dmg_job_failure first;
     dmg_status status = dmg_job_table_abort(node->jobs, request->client, asked->job, asked->rank,
-                                            (dmg_status)asked->status, asked->sentence);
-    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+                                            (dmg_status)asked->status, asked->sentence, &first);
+    return status != DMG_OK ? status : answer(node, request, &first, sizeof first);
 }
 
 static dmg_status handle_leave(dmg_memory_node *node, const dmg_request *request)

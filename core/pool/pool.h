@@ -149,8 +149,27 @@ dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, cons
  * one left.
  */
 dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction);
-/** Give up: the others' barriers fail with this rank's sentence. */
-dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence);
+/** Of what a job fails with. */
+#define DMG_JOB_SENTENCE_BYTES 512
+/** A failure that no member told of: one died, or left. */
+#define DMG_JOB_NO_RANK UINT32_MAX
+
+/** Why a job has failed. It travels as it is. */
+typedef struct dmg_job_failure {
+    uint32_t status;                       /**< a dmg_status, not DMG_OK */
+    uint32_t rank;                         /**< who said so, or DMG_JOB_NO_RANK */
+    char sentence[DMG_JOB_SENTENCE_BYTES]; /**< terminated */
+} dmg_job_failure;
+
+/**
+ * Give up: the others' barriers fail with this rank's sentence, unless the job has failed before. `first` (may be NULL)
+ * gets why the job failed: what the first member said that gave up, which explains what later ones say. Where it cannot
+ * be asked for, that is this rank's own reason.
+ */
+dmg_status dmg_job_abort(dmg_channel *channel, dmg_job *job, dmg_status status, const char *sentence,
+                         dmg_job_failure *first);
+/** Leave a failure in the error context, with its rank where that is another one than `own`; returns its status. */
+dmg_status dmg_job_failure_error(const dmg_job_failure *failure, uint32_t own);
 /** Leave; when the last rank has left, and nobody else is attached, the job's extents (unless kept) and catalog entries
  * are freed. */
 dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job);

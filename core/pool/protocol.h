@@ -13,9 +13,9 @@
 
 #include <assert.h>
 
-#define DMG_POOL_PROTOCOL_VERSION 2
+#define DMG_POOL_PROTOCOL_VERSION 3
 /** The longest sentence that a member of a job can leave for the others, with its terminating zero. */
-#define DMG_POOL_SENTENCE_BYTES 512
+#define DMG_POOL_SENTENCE_BYTES DMG_JOB_SENTENCE_BYTES
 /** Names of jobs, with the terminating zero. */
 #define DMG_JOB_NAME_BYTES 64
 
@@ -40,7 +40,7 @@ enum {
     DMG_JOB_JOIN,              /**< dmg_job_join_request -> dmg_job_join_reply, when all have joined */
     DMG_JOB_READY,             /**< dmg_job_member_request, answered when all are ready */
     DMG_JOB_BARRIER,           /**< dmg_job_barrier_request -> dmg_reduction, when all have come */
-    DMG_JOB_ABORT,             /**< dmg_job_abort_request */
+    DMG_JOB_ABORT,             /**< dmg_job_abort_request -> dmg_job_failure, of the first who failed */
     DMG_JOB_LEAVE,             /**< dmg_job_member_request */
     DMG_POOL_MESSAGE_TYPE_END
 };

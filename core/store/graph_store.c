@@ -127,6 +127,33 @@ static void free_arrays(dmg_channel *channel, const store_array *arrays, uint32_
     }
 }
 
+static uint64_t pool_bytes_of(const dmg_client *client)
+{
+    uint64_t bytes = 0;
+    for (uint32_t node = 0; node < dmg_client_node_count(client); node++) {
+        bytes += dmg_client_segment_bytes(client, (uint16_t)node);
+    }
+    return bytes;
+}
+
+/**
+ * Whether a pool can hold the arcs, whatever else it holds. Asked before anybody else can find the store, since one of
+ * more arcs than its pool has room for is one that makes no sense (dmg_graph_store_check).
+ */
+static dmg_status check_room(const dmg_client *client, const dmg_graph_store *store)
+{
+    uint64_t pool_bytes = pool_bytes_of(client);
+    if (store->arc_count <= pool_bytes / store->shape.edge_bytes) {
+        return DMG_OK;
+    }
+    return dmg_error(
+        DMG_ERR_LIMIT,
+        "a graph of %" PRIu64 " arcs takes %" PRIu64 " bytes and more, and the %u memory node%s of the pool "
+        "%s no more than %" PRIu64 " bytes in all; use larger segments or more memory nodes",
+        store->arc_count, store->arc_count * store->shape.edge_bytes, dmg_client_node_count(client),
+        dmg_client_node_count(client) == 1 ? "" : "s", dmg_client_node_count(client) == 1 ? "has" : "have", pool_bytes);
+}
+
 /** Allocate all arrays, or none. */
 static dmg_status allocate_arrays(dmg_channel *channel, uint64_t job, dmg_graph_store *store)
 {
@@ -164,6 +191,9 @@ dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, 
     dmg_tiny_chunks chunks = {0};
     resolve(graph, options, store);
     dmg_status status = check_options(graph, options, store);
+    if (status == DMG_OK) {
+        status = check_room(dmg_channel_client(channel), store);
+    }
     if (status == DMG_OK) {
         status = cut_partitions(graph, options, store, &chunks);
     }
@@ -369,10 +399,7 @@ dmg_status dmg_graph_store_check(const dmg_graph_store *store, size_t bytes, con
     if (status != DMG_OK) {
         return status;
     }
-    uint64_t pool_bytes = 0;
-    for (uint32_t node = 0; node < dmg_client_node_count(client); node++) {
-        pool_bytes += dmg_client_segment_bytes(client, (uint16_t)node);
-    }
+    uint64_t pool_bytes = pool_bytes_of(client);
     if (store->arc_count > pool_bytes / store->shape.edge_bytes || (store->vertex_count == 0 && store->arc_count > 0)) {
         return dmg_error(DMG_ERR_CORRUPT,
                          "graph store: %" PRIu64 " arcs of %" PRIu64 " vertices in a pool of %" PRIu64 " bytes",

@@ -56,6 +56,7 @@ typedef struct dmg_store_options {
 /**
  * Allocate the arrays and fill in the descriptor: partitions are cut, nothing is loaded yet. One compute node does
  * this. The partitions balance the arcs of all lists that are stored. The arrays of an empty graph take no memory.
+ * DMG_ERR_LIMIT when the pool is smaller than the arcs alone; DMG_ERR_MEMORY when a memory node has no room.
  */
 dmg_status dmg_graph_store_create(dmg_channel *channel, const dmg_graph *graph, const dmg_store_options *options,
                                   dmg_graph_store *store);

@@ -38,6 +38,7 @@ typedef struct answers {
 
 static answers said;
 static dmg_job_table *table;
+static dmg_job_failure first; /* what the last abort was told */
 
 static void note_answer(void *context, uint64_t token, dmg_status status, const void *payload, size_t bytes)
 {
@@ -188,7 +189,7 @@ static void strangers_and_wrong_epochs_are_refused_without_harm(void)
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 10, job, 2, 0, NULL), DMG_ERR_NOT_FOUND);
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 10, job + 1, 0, 0, NULL), DMG_ERR_NOT_FOUND);
     CU_ASSERT_EQUAL(dmg_job_table_ready(table, 100, 10, job, 0), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 300, job, 0, DMG_ERR_IO, "mine"), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 300, job, 0, DMG_ERR_IO, "mine", &first), DMG_ERR_NOT_FOUND);
     CU_ASSERT_EQUAL(dmg_job_table_leave(table, 101, job, 0), DMG_ERR_NOT_FOUND);
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 11, job, 0, 0, NULL), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 12, job, 0, 0, NULL), DMG_ERR_ARGUMENT);
@@ -214,8 +215,11 @@ static void a_death_fails_every_waiting_and_later_barrier(void)
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 102, 11, job, 2, 0, NULL), DMG_OK);
     CU_ASSERT_TRUE(
         was_answered(11, DMG_ERR_PEER, "compute node 1 died, or was silent for longer than the peer timeout"));
-    /* It stays failed, whatever happens later. */
-    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 100, job, 0, DMG_ERR_IO, "later"), DMG_OK);
+    /* It stays failed, whatever happens later, and who comes later hears why. */
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 100, job, 0, DMG_ERR_IO, "later", &first), DMG_OK);
+    CU_ASSERT_EQUAL(first.status, DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(first.rank, DMG_JOB_NO_RANK);
+    CU_ASSERT_STRING_EQUAL(first.sentence, "compute node 1 died, or was silent for longer than the peer timeout");
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 102, 12, job, 2, 0, NULL), DMG_OK);
     CU_ASSERT_TRUE(
         was_answered(12, DMG_ERR_PEER, "compute node 1 died, or was silent for longer than the peer timeout"));
@@ -262,11 +266,31 @@ static void an_abort_tells_the_others_the_sentence(void)
     table_open();
     uint64_t job = table_start_job("abort", 2);
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 10, job, 0, 0, NULL), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 101, job, 1, DMG_ERR_LIMIT, "the cache is too small"), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 101, job, 1, DMG_ERR_LIMIT, "the cache is too small", &first), DMG_OK);
     CU_ASSERT_TRUE(was_answered(10, DMG_ERR_LIMIT, "compute node 1: the cache is too small"));
     CU_ASSERT_EQUAL(dmg_job_table_leave(table, 101, job, 1), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_leave(table, 100, job, 0), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_count(table), 0);
+    table_close();
+}
+
+static void of_several_aborts_all_hear_the_first(void)
+{
+    table_open();
+    uint64_t job = table_start_job("aborts", 3);
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 102, job, 2, DMG_ERR_LIMIT, "the pool is too small", &first), DMG_OK);
+    CU_ASSERT_EQUAL(first.status, DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(first.rank, 2);
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 100, job, 0, DMG_ERR_CORRUPT, "what is this?", &first), DMG_OK);
+    CU_ASSERT_EQUAL(first.status, DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(first.rank, 2);
+    CU_ASSERT_STRING_EQUAL(first.sentence, "the pool is too small");
+    CU_ASSERT_EQUAL(dmg_job_failure_error(&first, 0), DMG_ERR_LIMIT);
+    CU_ASSERT_STRING_EQUAL(dmg_error_message(), "compute node 2: the pool is too small");
+    CU_ASSERT_EQUAL(dmg_job_failure_error(&first, 2), DMG_ERR_LIMIT);
+    CU_ASSERT_STRING_EQUAL(dmg_error_message(), "the pool is too small");
+    CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 101, 11, job, 1, 0, NULL), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(11, DMG_ERR_LIMIT, "compute node 2: the pool is too small"));
     table_close();
 }
 
@@ -337,7 +361,7 @@ static void random_requests_never_answer_a_token_twice(void)
             status = dmg_job_table_barrier(table, client, token, job, rank, random_next(&state) % 2, NULL);
             break;
         case 9:
-            status = dmg_job_table_abort(table, client, job, rank, DMG_ERR_IO, "why not");
+            status = dmg_job_table_abort(table, client, job, rank, DMG_ERR_IO, "why not", &first);
             keeps = false;
             break;
         case 10:
@@ -398,7 +422,7 @@ static void a_job_within_another_fails_alone(void)
     uint64_t parent = table_wait_within();
     CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent, "child", 1, 2), DMG_OK);
     CU_ASSERT_TRUE(was_answered(20, DMG_OK, "") && was_answered(21, DMG_OK, ""));
-    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 101, said.job, 1, DMG_ERR_IO, "no such file"), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_table_abort(table, 101, said.job, 1, DMG_ERR_IO, "no such file", &first), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_ready(table, 100, 22, said.job, 0), DMG_OK);
     CU_ASSERT_TRUE(was_answered(22, DMG_ERR_IO, "no such file"));
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 100, 23, parent, 0, 0, NULL), DMG_OK);
@@ -429,6 +453,7 @@ int main(int argc, char **argv)
         DMG_TEST(a_death_while_joining_fails_also_those_who_come_later),
         DMG_TEST(a_death_between_join_and_ready_fails_the_job),
         DMG_TEST(an_abort_tells_the_others_the_sentence),
+        DMG_TEST(of_several_aborts_all_hear_the_first),
         DMG_TEST(leaving_early_ends_the_waiting_of_others),
         DMG_TEST(jobs_are_bounded_and_failed_ones_make_room),
         DMG_TEST(random_requests_never_answer_a_token_twice),

@@ -227,8 +227,8 @@ static void play_abort(member *self)
         return;
     }
     if (self->rank == 1) {
-        self->wrong +=
-            dmg_job_abort(self->channel, &self->job, DMG_ERR_LIMIT, "the cache of 3 bytes is too small") != DMG_OK;
+        self->wrong += dmg_job_abort(self->channel, &self->job, DMG_ERR_LIMIT, "the cache of 3 bytes is too small",
+                                     NULL) != DMG_OK;
     } else {
         self->status = dmg_job_barrier(self->channel, &self->job, NULL);
         snprintf(self->message, sizeof self->message, "%s", dmg_error_message());
@@ -250,6 +250,40 @@ static void the_sentence_of_an_abort_reaches_the_others(void)
         CU_ASSERT_TRUE(rank == 1 || strstr(members[rank].message, "compute node 1: the cache of 3 bytes is too small"));
     }
     stop();
+}
+
+/* All give up, each for its own reason. */
+static void play_aborts(member *self)
+{
+    self->status = join(self);
+    if (self->status != DMG_OK) {
+        return;
+    }
+    char reason[64];
+    dmg_job_failure first = {0};
+    snprintf(reason, sizeof reason, "the reason of rank %u", self->rank);
+    dmg_status own = self->rank % 2 == 0 ? DMG_ERR_LIMIT : DMG_ERR_CORRUPT;
+    self->status = dmg_job_abort(self->channel, &self->job, own, reason, &first);
+    snprintf(self->message, sizeof self->message, "%u %u %.256s", first.rank, first.status, first.sentence);
+    dmg_job job = self->job;
+    self->wrong += dmg_job_leave(self->channel, &job) != DMG_OK;
+}
+
+static void of_several_reasons_all_hear_the_same(void)
+{
+    for (int round = 0; round < 10; round++) {
+        member members[3];
+        start(1, 4 * MIB);
+        members_start(members, 3, 3, "aborts", play_aborts);
+        members_end(members, 3);
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            CU_ASSERT_EQUAL(members[rank].wrong, 0);
+            CU_ASSERT_EQUAL(members[rank].status, DMG_OK);
+            CU_ASSERT_STRING_EQUAL(members[rank].message, members[0].message);
+        }
+        CU_ASSERT_PTR_NOT_NULL(strstr(members[0].message, "the reason of rank "));
+        stop();
+    }
 }
 
 /* Rank 1 closes its client without leaving. */
@@ -286,6 +320,7 @@ int main(int argc, char **argv)
         DMG_TEST(a_wrong_epoch_is_refused_and_does_no_harm),
         DMG_TEST(wrong_newcomers_are_refused_and_do_no_harm),
         DMG_TEST(the_sentence_of_an_abort_reaches_the_others),
+        DMG_TEST(of_several_reasons_all_hear_the_same),
         DMG_TEST(a_client_that_ends_without_leaving_fails_the_job),
         {NULL, NULL},
     };
