@@ -60,6 +60,23 @@ static dmg_status start_node(const dmg_local_pool_options *options, dmg_local_po
     return DMG_OK;
 }
 
+/* All of them, before the first takes what the last will lack. */
+static dmg_status check_room(const dmg_local_pool_options *options)
+{
+    dmg_server_options *nodes = calloc(options->node_count, sizeof *nodes);
+    if (!nodes) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for %u memory nodes", options->node_count);
+    }
+    for (uint32_t node = 0; node < options->node_count; node++) {
+        nodes[node] = (dmg_server_options){.transport = options->transport,
+                                           .node = (uint16_t)node,
+                                           .segment = {.bytes = options->segment_bytes, .numa_node = -1}};
+    }
+    dmg_status status = dmg_server_check_room(nodes, options->node_count);
+    free(nodes);
+    return status;
+}
+
 dmg_status dmg_local_pool_start(const dmg_local_pool_options *options, dmg_local_pool **pool)
 {
     *pool = NULL;
@@ -71,6 +88,9 @@ dmg_status dmg_local_pool_start(const dmg_local_pool_options *options, dmg_local
     dmg_status status = DMG_OK;
     if (!started || !started->nodes || !started->addresses) {
         status = dmg_error(DMG_ERR_MEMORY, "no memory for %u memory nodes", options->node_count);
+    }
+    if (status == DMG_OK) {
+        status = check_room(options);
     }
     while (status == DMG_OK && started->node_count < options->node_count) {
         status = start_node(options, started);

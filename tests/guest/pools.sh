@@ -16,6 +16,16 @@ start_pool() {
     cat "$scratch/pool"
     return "$status"
 }
+# refuses_pool TEXT TRANSPORT OPTION...: a pool does not start, and what it says has the text
+refuses_pool() {
+    local text=$1
+    shift
+    if start_pool "$@"; then
+        stop_pool
+        return 1
+    fi
+    grep -q "$text" "$scratch/pool"
+}
 stop_pool() {
     bounded 60 "$dmgraph" pool stop guest >/dev/null 2>&1
 }

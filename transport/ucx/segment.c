@@ -93,10 +93,10 @@ static dmg_status allocate_privately(const dmg_segment_options *options, uint64_
 
 static dmg_status place(const dmg_segment_options *options, const char *transports, dmg_ucx_segment *segment)
 {
-    /* Heap memory of UCX is not promised to be zero; shared memory is fresh from the kernel, and posix has its pages.
-     */
+    /* Heap memory of UCX is not promised to be zero; shared memory is fresh from the kernel. Posix has all its pages,
+     * but this process's tables have them only when it was asked to touch them. */
     bool is_of_card = dmg_ucx_data_kind(transports) == DMG_UCX_DATA_NIC;
-    bool is_populated = is_of_card || strcmp(transports, "posix") == 0;
+    bool is_populated = is_of_card || (strcmp(transports, "posix") == 0 && !options->prefault);
     dmg_status status = dmg_placement_bind(options, segment->start, segment->bytes);
     if (status == DMG_OK) {
         status = dmg_placement_check_pages(options, segment->start, segment->bytes, &segment->placement);
