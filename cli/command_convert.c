@@ -37,9 +37,6 @@ static dmg_status convert(void *context)
         status = dmg_output_file_descriptor(output, &file);
     }
     if (status == DMG_OK) {
-        status = dmg_binary_form_check_output(file, conversion->out);
-    }
-    if (status == DMG_OK) {
         status = dmg_graph_source_read(conversion->in, &conversion->options, &conversion->source);
     }
     uint64_t started_ns = dmg_now_ns();

@@ -32,9 +32,6 @@ static dmg_status generate(void *context)
     if (status == DMG_OK) {
         status = dmg_output_file_descriptor(output, &file);
     }
-    if (status == DMG_OK) {
-        status = dmg_binary_form_check_output(file, generation->out);
-    }
     uint64_t started_ns = dmg_now_ns();
     if (status == DMG_OK) {
         status = dmg_kronecker_generate(&generation->options, &generation->graph);

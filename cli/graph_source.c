@@ -9,13 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
-
-/* /dev/null, on every Linux. */
-#define NULL_MAJOR 1
-#define NULL_MINOR 3
 
 dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options)
 {
@@ -49,12 +43,10 @@ static dmg_status open_once(const char *path, int *file)
     if (strcmp(path, "-") != 0) {
         return dmg_graph_open_file(path, file);
     }
-    struct stat about;
     int flags = fcntl(STDIN_FILENO, F_GETFL);
-    /* What main() puts where the standard input was closed: it would be the empty graph. */
-    if (flags >= 0 && (flags & O_ACCMODE) == O_RDWR && fstat(STDIN_FILENO, &about) == 0 && S_ISCHR(about.st_mode) &&
-        about.st_rdev == makedev(NULL_MAJOR, NULL_MINOR)) {
-        return dmg_error(DMG_ERR_IO, "the standard input is closed: expected a graph from it, as '-' says");
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY) {
+        return dmg_error(DMG_ERR_IO, "the standard input is closed, or open for writing only: expected a graph from "
+                                     "it, as '-' says");
     }
     *file = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     return *file >= 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "the standard input");

@@ -133,15 +133,6 @@ static dmg_status write_section(int file, const char *path, dmg_binary_section *
     return write_at(file, path, section->offset + section->bytes, zeros, padding);
 }
 
-dmg_status dmg_binary_form_check_output(int file, const char *path_for_errors)
-{
-    if (lseek(file, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
-        return dmg_error(DMG_ERR_IO, "%s: writing the binary form: expected a file, not a pipe or a terminal",
-                         path_for_errors);
-    }
-    return DMG_OK;
-}
-
 dmg_status dmg_binary_form_write(const dmg_graph *graph, int file, const char *path_for_errors)
 {
     dmg_binary_header header = {

@@ -11,12 +11,6 @@
 
 #include "formats/graph.h"
 
-/**
- * Can the binary form be written there? DMG_ERR_IO for a pipe and the like: its header is written last. For callers
- * that have long work to do before they write.
- */
-dmg_status dmg_binary_form_check_output(int file, const char *path_for_errors);
-
 /** Write a graph to an open, empty file (or memfd). DMG_ERR_IO. */
 dmg_status dmg_binary_form_write(const dmg_graph *graph, int file, const char *path_for_errors);
 

@@ -69,7 +69,7 @@ static dmg_status check_file_sizes(const room_check *check)
         if (check->demands[i].file_of_bytes > limit.rlim_cur) {
             return dmg_error(
                 DMG_ERR_MEMORY,
-                "a segment of %.1f MiB: files of this process, shared memory too, are limited to %.1f MiB: "
+                "a segment of %.1f MiB: files of this process, shared memory too, are limited to %.3g MiB: "
                 "ask for less with --memory, or raise the limit (`ulimit -f`)",
                 (double)check->nodes[i].segment.bytes / MIB, (double)limit.rlim_cur / MIB);
         }
