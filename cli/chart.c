@@ -12,7 +12,7 @@
 #define BOTTOM       40.0
 #define RIGHT_LEAST  14.0
 #define LETTER_WIDTH 7.3
-/** Of the labels of ticks, which are mostly digits; and what is to be free between two. */
+/** Of the labels of ticks and values, which are mostly digits; and what is to be free between two. */
 #define TICK_LETTER_WIDTH 6.8
 #define TICK_GAP          5.0
 #define NAME_HEIGHT       13.5
@@ -334,7 +334,7 @@ static double bar_values_width(const dmg_bar *bars, uint32_t count, dmg_axis_uni
     for (uint32_t i = 0; i < count; i++) {
         char text[BAR_TEXT_BYTES];
         bar_text(&bars[i], unit, text);
-        widest = fmax(widest, text_width(text, LETTER_WIDTH));
+        widest = fmax(widest, text_width(text, TICK_LETTER_WIDTH));
     }
     return widest + 2 * BAR_VALUE_GAP;
 }

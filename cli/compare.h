@@ -220,9 +220,9 @@ dmg_compare_split dmg_compare_split_of(const dmg_compare *compare, uint32_t conf
 typedef struct dmg_compare_prediction {
     double seconds[DMG_COMPARE_CONFIGURATIONS_MAX]; /**< of start and iterations */
     dmg_predict_part bound[DMG_COMPARE_CONFIGURATIONS_MAX];
-    uint32_t winner, second; /**< the least, and the next one */
-    double ratio;            /**< of the second's by the winner's */
-    bool is_resolved;        /**< it is more than the model may be off */
+    uint32_t winner;  /**< the least */
+    double ratio;     /**< of the next one's by the winner's */
+    bool is_resolved; /**< it is more than the model may be off */
 } dmg_compare_prediction;
 
 /** Which of the numbers of compute nodes it predicts from: the most. */

@@ -92,22 +92,29 @@ void dmg_compare_say_flip(const dmg_compare *compare, uint32_t cns, char text[DM
 
 /* ---- how far to trust it ---- */
 
-/** "bfs with 1 compute node (3.6 ms)": the runs whose iterations are short. */
+/** The fastest run of a piece of work; and how often each was run inside a round, at the least. */
+static double fastest_of(const dmg_compare *compare, uint32_t algorithm, uint32_t cns, uint32_t *repeats)
+{
+    double fastest = INFINITY;
+    for (uint32_t i = 0; i < compare->configuration_count; i++) {
+        const dmg_compare_cell *cell = dmg_compare_cell_of(compare, i, algorithm, cns, DMG_VARIANT_AS_IT_IS);
+        fastest = fmin(fastest, cell->fastest);
+        for (uint32_t round = 0; round < cell->count; round++) {
+            *repeats = cell->repeats[round] < *repeats ? cell->repeats[round] : *repeats;
+        }
+    }
+    return fastest;
+}
+
+/** "bfs with 1 CN (3.6 ms)": the pieces of work whose iterations are short. */
 static void say_short(const dmg_compare *compare, char *text)
 {
     uint32_t found = 0;
-    uint32_t repeats = UINT32_MAX;
+    uint32_t repeats = DMG_COMPARE_REPEATS_MAX;
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
         for (uint32_t cns = 0; cns < compare->cns_count; cns++) {
-            double fastest = INFINITY;
-            uint32_t least = UINT32_MAX;
-            for (uint32_t i = 0; i < compare->configuration_count; i++) {
-                const dmg_compare_cell *cell = dmg_compare_cell_of(compare, i, algorithm, cns, DMG_VARIANT_AS_IT_IS);
-                fastest = fmin(fastest, cell->fastest);
-                for (uint32_t round = 0; round < cell->count; round++) {
-                    least = cell->repeats[round] < least ? cell->repeats[round] : least;
-                }
-            }
+            uint32_t least = DMG_COMPARE_REPEATS_MAX;
+            double fastest = fastest_of(compare, algorithm, cns, &least);
             if (fastest < DMG_COMPARE_SHORT_SECONDS) {
                 dmg_sentence_add(text, "%s%s with %" PRIu32 " CN%s (%s)",
                                  found++ > 0 ? ", " : "Short iterations: ", compare->algorithms[algorithm],

@@ -88,9 +88,12 @@ static void write_distribution(FILE *to, const dmg_compare *compare, const char 
         for (uint32_t q = 0; q < point->quantile_count; q++) {
             add_value(room, point->quantiles_ns[q] * NANO, point->parts[q]);
         }
+        char half[DMG_AXIS_TEXT_BYTES];
+        char most[DMG_AXIS_TEXT_BYTES];
+        dmg_axis_text(DMG_AXIS_SECONDS, point->median_ns * NANO, half);
+        dmg_axis_text(DMG_AXIS_SECONDS, point->p999_ns * NANO, most);
         dmg_markup_print(to, "%s %s: half within %s, 99.9 %% within %s", room->count == 1 ? "" : ";",
-                         compare->configurations[i].name, dmg_text_seconds(point->median_ns * NANO).text,
-                         dmg_text_seconds(point->p999_ns * NANO).text);
+                         compare->configurations[i].name, half, most);
     }
     fputs(". A profile has one latency: the slope is this machine.", to);
     dmg_figure_chart(to);

@@ -136,8 +136,9 @@ static void write_results(FILE *to, const dmg_compare *compare)
     fputs(
         "</table></div>\n<p><small>Time of the iterations: the median of the rounds, below it the least and the most, "
         "and what the link adds. The ratio is taken round by round, as rounds of a busy machine differ more than "
-        "turns within a round; where the rounds do not agree which is faster, it is not resolved. CN: compute "
-        "node.</small></p>\n<details><summary>what each asked of the interconnect</summary>\n<dl>\n",
+        "turns within a round; where the rounds do not agree which is faster, or are few and differ by more than "
+        "that, it is not resolved. CN: compute node.</small></p>\n<details><summary>what each asked of the "
+        "interconnect</summary>\n<dl>\n",
         to);
     for (uint32_t algorithm = 0; algorithm < compare->algorithm_count; algorithm++) {
         for (uint32_t cns = 0; cns < compare->cns_count; cns++) {

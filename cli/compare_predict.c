@@ -59,7 +59,6 @@ dmg_compare_prediction dmg_compare_predict(const dmg_compare *compare, uint32_t 
     }
     dmg_contest contest = dmg_contest_judge(&times);
     all.winner = contest.winner;
-    all.second = contest.second;
     all.ratio = contest.ratio.median;
     all.is_resolved = isfinite(all.ratio) && all.ratio > 1 + error_of(compare).limit;
     return all;

@@ -253,7 +253,7 @@ void dmg_verdict_say(const dmg_verdict *verdict, const char *const *names, uint3
     if (verdict->pieces > 1) {
         dmg_sentence_add(text, ", added up over %" PRIu32 " algorithms", verdict->pieces);
     }
-    dmg_sentence_add(text, ", the links cost ");
+    dmg_sentence_add(text, ", the links' cost is ");
     say_costs(verdict, names, true, text);
     dmg_sentence_add(text, "; this machine's software costs ");
     say_costs(verdict, names, false, text);

@@ -58,12 +58,12 @@ LEAD = r"(polar-\S+ is faster than polar-\S+ by \d+\.\d\d \(|which is faster is 
 
 def verdicts_of(text):
     """The verdict for each number of compute nodes, by its sentence."""
-    return re.findall(r"With (\d+) compute nodes?,? (?:added up over \d+ algorithms, )?(the links cost .*)", text)
+    return re.findall(r"With (\d+) compute nodes?,? (?:added up over \d+ algorithms, )?(the links' cost is .*)", text)
 
 
 def the_answer_comes_first():
     first = WHOLE.out.splitlines()[0]
-    require(re.match(rf"answer +With 1 compute node,? .*the links cost {BOTH_COST}; this machine's software costs "
+    require(re.match(rf"answer +With 1 compute node,? .*the links' cost is {BOTH_COST}; this machine's software costs "
                      rf"{SOFTWARE_COST}; {LEAD}.*in 2 rounds", first), first)
     for word in ("Short iterations: bfs with 1 CN (", "some were run once inside a round (--repeats 5 repeats them)",
                  "emulated link", "not calibrated on this host" if IS_THIN else "self-test on this host", "Iterations only, 2 rounds",
@@ -76,7 +76,7 @@ def every_number_of_compute_nodes_has_its_answer():
     require([nodes for nodes, _ in verdicts] == ["1", "2"], WHOLE.out)
     page = "".join(tree_of().itertext())
     for nodes, verdict in verdicts:
-        require(re.match(rf"the links cost {BOTH_COST}; this machine's software costs {SOFTWARE_COST}; {LEAD}", verdict), verdict)
+        require(re.match(rf"the links' cost is {BOTH_COST}; this machine's software costs {SOFTWARE_COST}; {LEAD}", verdict), verdict)
         require(verdict.endswith("no statement about the links is made.") or verdict.endswith("No statement about the links is made.")
                 or "the links decide: their part of this ratio is" in verdict, verdict)
         require(verdict in page, f"the page does not say: {verdict}")
@@ -409,7 +409,7 @@ def without_links_nothing_is_said_about_them():
                                 "--rounds", 2, "--cns", 1, "--json", *ONCE, *SHORT).out)
     answer = report["answer"]
     require(answer["verdict"] in ("software", "not resolved") and answer["flip_factor"] is None, str(answer))
-    require("the links cost none (" in answer["sentences"][0], answer["sentences"][0])
+    require("the links' cost is none (" in answer["sentences"][0], answer["sentences"][0])
     require(re.search(r"[Nn]o statement about (the )?links is made\.$", answer["sentences"][0]), answer["sentences"][0])
     require(not any("flip" in text and "could flip" not in text for text in answer["sentences"]), str(answer["sentences"]))
 

@@ -168,7 +168,7 @@ static void software_that_decides_says_nothing_about_links(void)
     CU_ASSERT_EQUAL(verdict.kind, DMG_VERDICT_SOFTWARE);
     CU_ASSERT_TRUE(verdict.facts.link_part.is_below);
     dmg_verdict_say(&verdict, names, 1, text);
-    CU_ASSERT_STRING_EQUAL(text, "With 1 compute node, the links cost 23 ms (cxl) and 15 ms (rdma); this machine's "
+    CU_ASSERT_STRING_EQUAL(text, "With 1 compute node, the links' cost is 23 ms (cxl) and 15 ms (rdma); this machine's "
                                  "software costs 70 ms (cxl) and 94 ms (rdma); cxl is faster than rdma by 1.17 (1.17 "
                                  "to 1.17 in 3 rounds), but this machine's software decides: no statement about the "
                                  "links is made.");
@@ -190,7 +190,7 @@ static void links_that_decide_may_flip(void)
     const dmg_compare_times bare = times_of(0.070, 0.070);
     dmg_verdict verdict = dmg_verdict_judge(&whole, &bare, 1, both_waited);
     dmg_verdict_say(&verdict, names, 2, text);
-    expect_words(text, "With 2 compute nodes, the links cost 10 ms (cxl) and 50 ms (rdma);", true);
+    expect_words(text, "With 2 compute nodes, the links' cost is 10 ms (cxl) and 50 ms (rdma);", true);
     expect_words(text, "by 1.50", true);
     expect_words(text, "the links decide: their part of this ratio is 1.50, that of the software not resolved.", true);
     dmg_verdict_say_flip(&verdict, names, 1.2, 64, 1.5, text);
@@ -211,7 +211,7 @@ static void what_is_within_the_spread_has_no_winner(void)
     dmg_verdict verdict = dmg_verdict_judge(&whole, &bare, 1, both_waited);
     CU_ASSERT_EQUAL(verdict.kind, DMG_VERDICT_NOT_RESOLVED);
     dmg_verdict_say(&verdict, names, 1, text);
-    expect_words(text, "the links cost not resolved (cxl) and not resolved (rdma)", true);
+    expect_words(text, "the links' cost is not resolved (cxl) and not resolved (rdma)", true);
     expect_words(text, "which is faster is not resolved", true);
     expect_words(text, " by ", false);
     dmg_verdict_say_short(&verdict, names, text);
@@ -245,13 +245,13 @@ static void without_links_only_software_is_compared(void)
     dmg_verdict verdict = dmg_verdict_judge(&whole, &bare, 1, neither);
     CU_ASSERT_EQUAL(verdict.kind, DMG_VERDICT_SOFTWARE);
     dmg_verdict_say(&verdict, names, 1, text);
-    expect_words(text, "the links cost none (cxl) and none (rdma)", true);
+    expect_words(text, "the links' cost is none (cxl) and none (rdma)", true);
     expect_words(text, "neither has an emulated link", true);
     /* A link against none: what it adds decides. */
     verdict = dmg_verdict_judge(&whole, &bare, 1, second);
     CU_ASSERT_EQUAL(verdict.kind, DMG_VERDICT_LINKS);
     dmg_verdict_say(&verdict, names, 1, text);
-    expect_words(text, "the links cost none (cxl) and 40 ms (rdma)", true);
+    expect_words(text, "the links' cost is none (cxl) and 40 ms (rdma)", true);
 }
 
 int main(int argc, char **argv)
