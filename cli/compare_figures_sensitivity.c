@@ -68,6 +68,7 @@ static void write_sweep(FILE *to, const dmg_compare *compare, dmg_compare_varian
     sweep_curve curves[DMG_COMPARE_CONFIGURATIONS_MAX];
     dmg_series series[2 * DMG_COMPARE_CONFIGURATIONS_MAX];
     bool is_latency = variant == DMG_VARIANT_SLOWER;
+    uint32_t said = 0;
     dmg_figure_begin(to, is_latency ? "If latencies were different" : "If bandwidths and rates were different");
     for (uint32_t i = 0; i < compare->configuration_count; i++) {
         sweep_curve *curve = &curves[i];
@@ -86,15 +87,15 @@ static void write_sweep(FILE *to, const dmg_compare *compare, dmg_compare_varian
         series[2 * i + 1] = (dmg_series){NULL, (int)i, DMG_SERIES_RINGS, curve->emulated_x, curve->emulated_y, 2};
         double at_change = curve->y[(int)((STEPS - 1) / 2 * (1 + log2(curve->emulated_x[1]) / FACTORS_LOG2) + 0.5)];
         if (isfinite(curve->emulated_y[1])) {
-            dmg_markup_print(to, "%s %s: ", i == 0 ? "" : ";", compare->configurations[i].name);
+            dmg_markup_print(to, "%s %s: ", said++ == 0 ? "" : ";", compare->configurations[i].name);
             write_change(to, &change, is_latency ? "doubled" : "halved");
             dmg_markup_print(to, ", the model says %+.1f %%", 100 * (at_change / curve->emulated_y[0] - 1));
         }
     }
     dmg_markup_print(to,
-                     ". Curves are the model, rings were run, with %" PRIu32
+                     "%s Curves are the model, rings were run, with %" PRIu32
                      " compute node%s; a curve that stays flat does not depend on this.",
-                     compare->cns[0], compare->cns[0] == 1 ? "" : "s");
+                     said > 0 ? "." : "", compare->cns[0], compare->cns[0] == 1 ? "" : "s");
     dmg_figure_chart(to);
     dmg_chart chart = {.description = is_latency ? "time by latency" : "time by bandwidth and rates",
                        .x = {.title = is_latency ? "latencies of the profile" : "bandwidths and rates of the profile",
