@@ -230,7 +230,10 @@ dmg_status dmg_server_check_room(const dmg_server_options *nodes, uint32_t count
         return dmg_error(DMG_ERR_MEMORY, "looking for room for %" PRIu32 " segments: out of memory", count);
     }
     for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
-        status = backend->segment_demand(&nodes[i], &parameters, &check.demands[i]);
+        uint64_t bytes = nodes[i].segment.bytes;
+        status = bytes == 0 || bytes > DMG_ADDRESS_OFFSET_MASK
+                     ? dmg_error(DMG_ERR_ARGUMENT, "a segment cannot have %" PRIu64 " bytes", bytes)
+                     : backend->segment_demand(&nodes[i], &parameters, &check.demands[i]);
     }
     if (status == DMG_OK) {
         status = check_all(&check);

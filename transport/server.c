@@ -51,10 +51,6 @@ dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **ser
     if (status != DMG_OK) {
         return status;
     }
-    if (options->segment.bytes == 0 || options->segment.bytes > DMG_ADDRESS_OFFSET_MASK) {
-        return dmg_error(DMG_ERR_ARGUMENT, "creating memory node %u: a segment cannot have %" PRIu64 " bytes",
-                         (unsigned int)options->node, options->segment.bytes);
-    }
     dmg_server *created = calloc(1, sizeof *created);
     if (!created) {
         return dmg_error(DMG_ERR_MEMORY, "creating memory node %u: out of memory", (unsigned int)options->node);
