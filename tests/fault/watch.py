@@ -13,7 +13,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 
-from harness import PROGRAM, Failure, communicate, path_of, require, wait_until  # noqa: E402
+from harness import PROGRAM, Failure, communicate, path_of, wait_until  # noqa: E402
 
 MARK = "DMGRAPH_TEST_RUN"
 # How long to wait for what must come, on a quiet machine. Not a measurement: only a hang takes so long.

@@ -15,7 +15,7 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
 
 from harness import (IS_THIN, LIMIT, MALFORMED, OK, PEER, PROGRAM, SEED, USAGE, Failure, check, communicate, compare,  # noqa: E402
-                     dmgraph, finish, folder, one_line, path_of, read_answer, require, slowness, time_out, wait_until, write)
+                     dmgraph, finish, folder, one_line, path_of, read_answer, require, time_out, wait_until, write)
 from watch import held_by_others, is_alive, processes, read, shared_memory, unix_sockets  # noqa: E402
 
 TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
