@@ -54,7 +54,7 @@ static bool one_takes(const dmg_algorithm *const *algorithms, uint32_t count, dm
     return false;
 }
 
-/** "bfs and sssp": the algorithms of these that take it, or do not. */
+/** "bfs, sssp": the algorithms of these that take it, or do not. */
 static void name_algorithms(const dmg_algorithm *const *algorithms, uint32_t count, dmg_algorithm_choice choice,
                             bool take, char *text, size_t capacity)
 {

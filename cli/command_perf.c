@@ -145,17 +145,8 @@ static dmg_status check_points(const perf_run *perf)
     return DMG_OK;
 }
 
-static dmg_status read_settings(perf_run *perf)
+static dmg_status refuse_without_effect(const dmg_settings *settings)
 {
-    const dmg_settings *settings = perf->settings;
-    bool is_json = dmg_flag(settings, DMG_OPTION_JSON);
-    perf->format = is_json ? DMG_PERF_JSON : dmg_flag(settings, DMG_OPTION_CSV) ? DMG_PERF_CSV : DMG_PERF_TABLE;
-    if (dmg_has(settings, DMG_OPTION_FIT) && dmg_flag(settings, DMG_OPTION_CALIBRATE)) {
-        return dmg_error(DMG_ERR_ARGUMENT, "perf: --fit and --calibrate exclude each other");
-    }
-    if (is_json && dmg_flag(settings, DMG_OPTION_CSV)) {
-        return dmg_error(DMG_ERR_ARGUMENT, "perf: --json and --csv exclude each other");
-    }
     static const dmg_option_id of_measurements[] = {DMG_OPTION_OPERATIONS,    DMG_OPTION_SIZES,    DMG_OPTION_DEPTHS,
                                                     DMG_OPTION_THREAD_COUNTS, DMG_OPTION_DURATION, DMG_OPTION_COUNT};
     static const dmg_option_id of_reports[] = {DMG_OPTION_CSV, DMG_OPTION_JSON, DMG_OPTION_COUNT};
@@ -170,6 +161,21 @@ static dmg_status read_settings(perf_run *perf)
         status = status == DMG_OK ? dmg_options_refuse(settings, of_links, "with --calibrate, which waits links out")
                                   : status;
     }
+    return status;
+}
+
+static dmg_status read_settings(perf_run *perf)
+{
+    const dmg_settings *settings = perf->settings;
+    bool is_json = dmg_flag(settings, DMG_OPTION_JSON);
+    perf->format = is_json ? DMG_PERF_JSON : dmg_flag(settings, DMG_OPTION_CSV) ? DMG_PERF_CSV : DMG_PERF_TABLE;
+    if (dmg_has(settings, DMG_OPTION_FIT) && dmg_flag(settings, DMG_OPTION_CALIBRATE)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "perf: --fit and --calibrate exclude each other");
+    }
+    if (is_json && dmg_flag(settings, DMG_OPTION_CSV)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "perf: --json and --csv exclude each other");
+    }
+    dmg_status status = refuse_without_effect(settings);
     if (status != DMG_OK) {
         return dmg_error_prefix(status, "perf");
     }
