@@ -136,7 +136,9 @@ static int run_command(const dmg_command *command, int count, char *const *argum
     if (transport) {
         dmg_transport_announce(transport);
     }
-    return command->run(&settings);
+    int code = command->run(&settings);
+    /* What a node could not log is no failure of the node. */
+    return code == DMG_EXIT_OK && !command->is_internal && ferror(stderr) ? DMG_EXIT_IO : code;
 }
 
 static int refuse_unknown(int count, char *const *words)
@@ -197,7 +199,7 @@ static int conclude(int code)
         int failed = dmg_exit_with_error(status);
         return code == DMG_EXIT_OK ? failed : code;
     }
-    return code == DMG_EXIT_OK && ferror(stderr) ? DMG_EXIT_IO : code;
+    return code;
 }
 
 int main(int argc, char **argv)

@@ -374,7 +374,19 @@ def closed_descriptors():
             done = shell(f'"$D" run cc "$G" --cns 2 --quiet --output - {closed}', OK, G=graph())
             require(done.stdout == wanted, "another answer")
         check(f"the standard output gets its answer with {closed}", run_to_output)
+    check("log lines of nodes that have no place are no failure of theirs", lost_log_lines)
     check("a report from a closed input is an error", closed_input)
+
+
+def lost_log_lines():
+    """The answer is whole, and at most the exit code says that a line of the program itself found no place."""
+    for place in ("2>&-", "2>/dev/full"):
+        path = path_of("logged.txt")
+        if os.path.exists(path):
+            os.remove(path)
+        shell(f'"$D" run cc "$G" --cns 2 --quiet --log-level debug --transport ucx --output "$O" {place}; '
+              f'code=$?; [ $code = {OK} ] || [ $code = {IO} ]', OK, G=graph(), O=path)
+        require(content(path) == answer(), "another answer")
 
 
 def closed_input():
