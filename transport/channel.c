@@ -160,8 +160,8 @@ static inline bool admit_word(dmg_channel *channel, dmg_address word, dmg_comple
 }
 
 /*
- * Looking at the clock twice takes 60 ns, and a read of 8 bytes in shared memory 20: one round in so many is timed, and
- * stands for the others.
+ * Looking at the clock twice takes 60 ns, more than posting a read of 8 bytes in shared memory that a cache holds: one
+ * round in so many is timed, and stands for the others.
  */
 #define TIMED_ROUNDS 8
 
