@@ -252,7 +252,7 @@ static dmg_status measure(void *context)
     if (status == DMG_OK) {
         status = dmg_perf_region_allocate(client, DMG_PERF_REGION_BYTES, &region);
     }
-    region.is_held_back = perf->has_link;
+    region.is_held_back = dmg_perf_holds_back(perf->has_link ? &perf->link : NULL);
     if (status == DMG_OK) {
         status = dmg_perf_region_touch(&region);
     }

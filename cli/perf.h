@@ -68,6 +68,12 @@ typedef struct dmg_perf_region {
     bool is_held_back;
 } dmg_perf_region;
 
+/** Whether a link does that; NULL is none. */
+static inline bool dmg_perf_holds_back(const dmg_link_settings *link)
+{
+    return link && link->cells[DMG_LINK_READ_LATENCY] > 0;
+}
+
 dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf_region *region);
 /** Have all its pages mapped in this client: a first touch takes longer than any link. */
 dmg_status dmg_perf_region_touch(const dmg_perf_region *region);

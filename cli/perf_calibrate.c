@@ -373,15 +373,14 @@ static void report_host(const self_test *test)
         }
         json_array_append_new(test->rows, row);
     } else if (test->format == DMG_PERF_TABLE) {
-        printf("this host  read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f ns in %llu MiB, as dmgraph perf has "
-               "it\n",
-               host[DMG_OPERATION_READ], host[DMG_OPERATION_WRITE], host[DMG_OPERATION_FAA],
-               host[DMG_OPERATION_MESSAGE], (unsigned long long)(DMG_PERF_REGION_BYTES >> 20));
-        printf("           read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f ns in the %llu MiB that links are "
-               "tested "
-               "in; %.1f Mops, %.1f Mops of atomics, %.1f GB/s read, %.1f GB/s written\n\n",
-               near[DMG_OPERATION_READ], near[DMG_OPERATION_WRITE], near[DMG_OPERATION_FAA],
-               near[DMG_OPERATION_MESSAGE], (unsigned long long)(DMG_PERF_CALIBRATION_BYTES >> 20),
+        printf("this host  in %llu MiB, as dmgraph perf has it: read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f "
+               "ns\n",
+               (unsigned long long)(DMG_PERF_REGION_BYTES >> 20), host[DMG_OPERATION_READ], host[DMG_OPERATION_WRITE],
+               host[DMG_OPERATION_FAA], host[DMG_OPERATION_MESSAGE]);
+        printf("           in %llu MiB, where links are tested: read %.0f ns, write %.0f ns, faa %.0f ns, message %.0f "
+               "ns; %.1f Mops, %.1f Mops of atomics, %.1f GB/s read, %.1f GB/s written\n\n",
+               (unsigned long long)(DMG_PERF_CALIBRATION_BYTES >> 20), near[DMG_OPERATION_READ],
+               near[DMG_OPERATION_WRITE], near[DMG_OPERATION_FAA], near[DMG_OPERATION_MESSAGE],
                test->ceiling_rate / MEGA, test->ceiling_atomics / MEGA, test->ceiling_bulk[0] / GIGA,
                test->ceiling_bulk[1] / GIGA);
     }
@@ -399,7 +398,7 @@ static dmg_status with_link(self_test *test, const dmg_link_settings *link,
     dmg_status status = dmg_perf_pool_connect(test->pool, link ? &spinning : NULL, &client);
     if (status == DMG_OK) {
         test->region.client = client;
-        test->region.is_held_back = link && link->cells[DMG_LINK_READ_LATENCY] > 0;
+        test->region.is_held_back = dmg_perf_holds_back(link);
         status = test->region.start ? DMG_OK : dmg_perf_region_allocate(client, DMG_PERF_REGION_BYTES, &test->region);
         test->region.bytes = DMG_PERF_CALIBRATION_BYTES;
     }

@@ -67,7 +67,7 @@ void dmg_perf_check_sentence(const dmg_perf_figures *figures, dmg_perf_verdict v
                  figures->clean_rate_ns, clean, figures->windows);
     } else if (verdict == DMG_PERF_UNEVEN) {
         snprintf(why, sizeof why, "some take much longer than others, the mean is %.0f ns", figures->clean_mean_ns);
-    } else if (verdict == DMG_PERF_UNDECIDED && clean < DMG_LINK_CLEAN_WINDOWS) {
+    } else if (verdict == DMG_PERF_UNDECIDED && clean < DMG_LINK_CLEAN_WINDOWS && !figures->is_answered) {
         snprintf(why, sizeof why,
                  "undecided, the thread kept its processor in %u of %u windows; measure longer, or on an idle machine",
                  clean, figures->windows);

@@ -54,7 +54,7 @@ static inline uint64_t dmg_ticks_fenced(bool are_cycles)
     dmg_ticks_fence();
     uint64_t now = dmg_ticks(are_cycles);
 #if defined(__x86_64__)
-    __builtin_ia32_lfence(); /* no store is on its way that came before */
+    __builtin_ia32_lfence(); /* its other half: no store that came before is on its way any more */
 #else
     dmg_ticks_fence();
 #endif
@@ -81,7 +81,7 @@ double dmg_ticks_measure_a_second(bool are_cycles);
 
 /** What the clock and its fences take by themselves; ticks. */
 typedef struct dmg_ticks_costs {
-    double interval; /**< between two dmg_ticks_fenced with nothing in between, usually */
+    double interval; /**< between two dmg_ticks_fenced with nothing in between */
     double fence;    /**< of a dmg_ticks_fence with nothing to wait for */
     double step;     /**< by which readings differ at least: some processors count in steps of many cycles */
 } dmg_ticks_costs;
