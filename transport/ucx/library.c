@@ -304,7 +304,12 @@ dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_w
         return dmg_error(DMG_ERR_MEMORY, "creating a UCX worker: out of memory");
     }
     made->context = context;
-    dmg_status status = make("creating a UCX worker", limit_ns, make_worker, &made);
+    dmg_status status = DMG_OK;
+    if (limit_ns == 0) {
+        make_worker(made);
+    } else {
+        status = make("creating a UCX worker", limit_ns, make_worker, &made);
+    }
     uint64_t limit_bytes;
     if (status == DMG_OK && made->status != UCS_OK && dmg_address_space_left(&limit_bytes) < WORKER_ADDRESS_BYTES) {
         status =

@@ -119,7 +119,9 @@ dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *tr
 void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity);
 /** A worker that one thread at a time uses. DMG_ERR_IO when UCX does not make it in DMG_UCX_DEVICE_LIMIT_NS. */
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker);
-/** The same with a limit of the caller's. */
+/** The same with a limit of the caller's; 0 for none, where there is no device and no port to wait for: it saves a
+ * thread.
+ */
 dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_worker_h *worker);
 /** Give a context back, unless a call of UCX hangs that may hold its locks. */
 void dmg_ucx_close_context(ucp_context_h context);
