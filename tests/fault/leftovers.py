@@ -192,6 +192,29 @@ def what_all_killed_processes_left_is_cleaned_or_used_again():
         require("nothing to clean" not in said, said)
 
 
+def a_socket_that_a_killed_node_left_is_taken_over():
+    path = path_of("socket")
+
+    def start_pool(expect=OK):
+        return run("pool", "start", "--name", "p", "--memory", "16M", "--bind", path, expect=expect)
+
+    start_pool()
+    pid = int(re.search(r"pid (\d+)", run("pool", "status", "p").out).group(1))
+    # Not while it lives, also for another pool's node.
+    error = run("pool", "start", "--name", "q", "--memory", "16M", "--bind", path, expect=None)
+    require(error.code != OK and "exists already" in one_line(error.err) and os.path.exists(path), error.err)
+    os.kill(pid, signal.SIGKILL)
+    wait_until("its end", lambda: not is_alive(pid))
+    run("pool", "clean")
+    start_pool()
+    run("pool", "stop", "p")
+    require(not os.path.exists(path), "the socket is left")
+    # Another file of that name stays.
+    write("socket", "mine")
+    require(start_pool(None).code != OK and os.path.getsize(path) == 4, "a file of the user was taken")
+    os.unlink(path)
+
+
 # ---- UCX's files ----
 
 def ucx_files():
@@ -301,7 +324,7 @@ def main():
     for function in (
             a_killed_memory_node_leaves_no_file, a_killed_launcher_leaves_no_file, a_killed_start_of_a_pool_leaves_no_file,
             a_pool_whose_nodes_were_killed_is_removed_with_its_memory, a_file_that_the_user_made_stays,
-            what_all_killed_processes_left_is_cleaned_or_used_again, killed_starts_over_ucx_leave_nothing,
+            what_all_killed_processes_left_is_cleaned_or_used_again, a_socket_that_a_killed_node_left_is_taken_over, killed_starts_over_ucx_leave_nothing,
             starts_over_ucx_that_are_killed_as_a_whole_are_cleaned, a_segment_that_was_being_made_is_cleaned_and_named,
             what_a_process_holds_stays, other_files_stay):
         check(function.__name__, function)

@@ -27,6 +27,7 @@
 #define HOST_BYTES         200
 #define CONNECT_RETRY_NS   UINT64_C(2000000)
 #define MILLISECOND_NS     UINT64_C(1000000)
+#define DEAD_AGAIN_NS      UINT64_C(50000000)
 #define NAME_RANDOM_WORDS  2
 #define SOCKET_MODE        0600
 #define ABSTRACT_NAME_MARK '@'
@@ -127,6 +128,40 @@ static void print_address(int listener, const char *bind_to, const dmg_shm_place
              path + 1);
 }
 
+/* Nobody listens at a socket in the file system. Asked twice: between its bind and its listen a memory node refuses. */
+static bool is_dead(const dmg_shm_place *place)
+{
+    bool is_refused = true;
+    for (int round = 0; round < 2 && is_refused; round++) {
+        int probe;
+        if (round > 0) {
+            dmg_sleep_ns(DEAD_AGAIN_NS);
+        }
+        if (create_socket(place, &probe) != DMG_OK) {
+            return false;
+        }
+        is_refused = connect(probe, &place->address.any, place->bytes) != 0 && errno == ECONNREFUSED;
+        close(probe);
+    }
+    return is_refused;
+}
+
+/* Bind; the name that a killed memory node of this user left is taken over. Returns an errno value, or 0. */
+static int bind_and_listen(int created, const dmg_shm_place *place)
+{
+    struct stat about;
+    const char *path = place->is_network ? "" : place->address.local.sun_path;
+    int failed = bind(created, &place->address.any, place->bytes) == 0 ? 0 : errno;
+    if (failed == EADDRINUSE && path[0] == '/' && lstat(path, &about) == 0 && S_ISSOCK(about.st_mode) &&
+        about.st_uid == geteuid() && is_dead(place) && unlink(path) == 0) {
+        failed = bind(created, &place->address.any, place->bytes) == 0 ? 0 : errno;
+    }
+    if (failed == 0 && listen(created, BACKLOG) != 0) {
+        failed = errno;
+    }
+    return failed;
+}
+
 dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES])
 {
     char fresh[80];
@@ -154,16 +189,15 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
     /* Before the name exists, so that it is never open to others. */
     /* The port of a memory node that has just ended rests for a minute, where its ends closed first. */
     int one = 1;
-    if ((!place.is_network && fchmod(created, SOCKET_MODE) != 0) ||
-        (place.is_network && setsockopt(created, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0) ||
-        bind(created, &place.address.any, place.bytes) != 0 || listen(created, BACKLOG) != 0) {
-        int failed = errno;
+    bool is_set = place.is_network ? setsockopt(created, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0
+                                   : fchmod(created, SOCKET_MODE) == 0;
+    int failed = is_set ? bind_and_listen(created, &place) : errno;
+    if (failed != 0) {
         close(created);
         if (failed == EADDRINUSE) {
-            return dmg_error(DMG_ERR_EXISTS,
-                             "the socket %s exists already; another memory node listens there, or one that was killed "
-                             "left it: then remove it",
-                             bind_to);
+            return dmg_error(
+                DMG_ERR_EXISTS,
+                "the socket %s exists already: another program listens there, or the name is another file's", bind_to);
         }
         return dmg_error_errno(DMG_ERR_IO, failed, "listening on %s", bind_to);
     }
