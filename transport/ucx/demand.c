@@ -139,7 +139,7 @@ dmg_status dmg_ucx_explain(const char *transports, uint64_t bytes, dmg_status st
 
 dmg_status dmg_ucx_data_worker(ucp_context_h context, const char *transports, ucp_worker_h *worker)
 {
-    bool has_device = strcmp(transports, "posix") != 0 && strcmp(transports, "sysv") != 0;
+    bool has_device = dmg_ucx_data_kind(transports) != DMG_UCX_DATA_SHARED_MEMORY;
     dmg_status status = dmg_ucx_worker_within(context, has_device ? DMG_UCX_DEVICE_LIMIT_NS : 0, worker);
     return status == DMG_OK ? DMG_OK : dmg_ucx_explain(transports, QUEUES_BYTES, status);
 }
