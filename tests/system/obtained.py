@@ -200,7 +200,7 @@ def limits_of_a_process_are_named():
         return lambda: resource.setrlimit(kind, (size, size))
 
     for transport in ("cxl_shm", "ucx"):
-        refused(("run", "cc", GRAPH, "--memory", "64M"), transport, LIMIT, "ulimit -f", "32.0 MiB",
+        refused(("run", "cc", GRAPH, "--memory", "64M"), transport, LIMIT, "ulimit -f", "32 MiB",
                 preexec_fn=limit(resource.RLIMIT_FSIZE, 32 << 20))
         if not is_sanitized():
             refused(("run", "cc", GRAPH, "--memory", "4G"), transport, LIMIT, "ulimit -v", "1024.0 MiB",
