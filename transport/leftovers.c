@@ -11,7 +11,8 @@
 static bool is_of_kind(const struct stat *facts, const dmg_leftover_kind *kind)
 {
     return S_ISREG(facts->st_mode) && facts->st_uid == geteuid() &&
-           (kind->mode == 0 || (facts->st_mode & PERMISSION_BITS) == kind->mode) && facts->st_ctime >= 0 &&
+           (kind->mode == 0 || (facts->st_mode & PERMISSION_BITS) == kind->mode) &&
+           (kind->unit_bytes == 0 || (uint64_t)facts->st_size % kind->unit_bytes == 0) && facts->st_ctime >= 0 &&
            (uint64_t)facts->st_ctime >= kind->since_s;
 }
 

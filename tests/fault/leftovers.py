@@ -273,7 +273,7 @@ def what_a_process_holds_stays():
     def file_of(kind):
         path = f"/dev/shm/{kind}{uuid.uuid4().hex[:8]}"
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-        os.ftruncate(descriptor, 8192)
+        os.ftruncate(descriptor, 2 << 20)
         if kind != "ucx_shm_posix_":
             os.chmod(path, MADE_BY_A_NODE)
         return path, descriptor
@@ -284,7 +284,7 @@ def what_a_process_holds_stays():
         try:
             run("pool", "clean")
             require(os.path.exists(path), "an open file was removed")
-            mapped = mmap.mmap(descriptor, 8192)
+            mapped = mmap.mmap(descriptor, 2 << 20)
             os.close(descriptor)
             descriptor = None
             run("pool", "clean")
@@ -302,7 +302,7 @@ def what_a_process_holds_stays():
 def other_files_stay():
     others = []
     try:
-        for name, mode in (("dmgraph-test-", 0o600), ("dmgraph-test-", 0o1644), ("shm_posix_ucx_", 0o660)):
+        for name, mode in (("dmgraph-test-", 0o600), ("dmgraph-test-", 0o1644), ("dmgraph-test-", MADE_BY_A_NODE), ("shm_posix_ucx_", 0o660)):
             path = f"/dev/shm/{name}{uuid.uuid4().hex}"
             others.append(path)
             with open(path, "w") as file:

@@ -2,7 +2,7 @@
  * Named segments that memory nodes left behind.
  *
  * A memory node removes the file that it made at its end. When it is killed it cannot; then the file's mode tells that
- * a memory node made it: it is that of no other file, and the file has it from the moment that it exists. What the user
+ * a memory node made it: nobody else has use for it, and the file has it from the moment that it exists. What the user
  * had made before has the user's mode, and stays. Where the file is nobody wrote down, but it is in memory: all mounts
  * of such file systems are walked through.
  */
@@ -16,6 +16,14 @@
 
 /** Bounds the walk: deeper than anybody puts a segment. */
 #define DEPTH_MAX 8
+
+/** Segments are made in pages of this size or a multiple. */
+#define PAGE_BYTES (UINT64_C(2) << 20)
+
+static dmg_leftover_kind made_by_a_node(uint64_t since_s)
+{
+    return (dmg_leftover_kind){.mode = DMG_SHM_SEGMENT_MODE, .unit_bytes = PAGE_BYTES, .since_s = since_s};
+}
 
 static void walk(const char *mount, const dmg_leftover_kind *kind, dmg_transport_removed removed, void *context)
 {
@@ -37,7 +45,7 @@ static void walk(const char *mount, const dmg_leftover_kind *kind, dmg_transport
 
 void dmg_shm_sweep(uint64_t since_s, dmg_transport_removed removed, void *context)
 {
-    const dmg_leftover_kind kind = {.mode = DMG_SHM_SEGMENT_MODE, .since_s = since_s};
+    const dmg_leftover_kind kind = made_by_a_node(since_s);
     FILE *mounts = setmntent("/proc/self/mounts", "re");
     if (!mounts) {
         return;
@@ -54,7 +62,7 @@ void dmg_shm_sweep(uint64_t since_s, dmg_transport_removed removed, void *contex
 
 bool dmg_shm_remove_leftover(const char *path)
 {
-    const dmg_leftover_kind kind = {.mode = DMG_SHM_SEGMENT_MODE};
+    const dmg_leftover_kind kind = made_by_a_node(0);
     uint64_t bytes;
     return dmg_leftover_remove(path, &kind, &bytes);
 }
