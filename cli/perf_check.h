@@ -33,8 +33,8 @@ typedef struct dmg_perf_figures {
 
 typedef enum dmg_perf_verdict {
     DMG_PERF_AGREES,
-    /** 1/rate is too long, and in windows in which the thread kept its processor it is not; or the self-test, which
-     * takes the best of its windows, met a less busy memory. */
+    /** 1/rate is too long, and in windows in which the thread kept its processor it is not; or these agree, and
+     * the self-test met a less or more busy memory. */
     DMG_PERF_DISTURBED,
     /** The median is below 1/rate, and the mean of what was timed one by one is not: slow operations, not the clock. */
     DMG_PERF_UNEVEN,
