@@ -88,7 +88,7 @@ static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
     bool is_few = density == DMG_DENSITY_SPARSE && arcs < DIRECT_ARCS_MAX &&
                   engine->options.updates == DMG_UPDATE_AUTO &&
                   dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
-    /* In sparse iterations nobody caches anything: the owners have nothing ahead of others but that they are alone. */
+    /* In sparse iterations nobody caches anything: owners are of use only as those who need not lock. */
     bool has_no_owners = engine->update_method == DMG_UPDATE_BY_OWNER &&
                          ((density == DMG_DENSITY_SPARSE && !by_owner) || engine->groups.members_max == 1);
     dmg_engine_aim(engine, is_few || has_no_owners ? DMG_UPDATE_DIRECT : engine->update_method, &target);

@@ -164,13 +164,19 @@ static void carry_out_own(dmg_direct_remote *queue)
 {
     dmg_address last_attribute = DMG_ADDRESS_NULL;
     dmg_address last_activation = DMG_ADDRESS_NULL;
+    if (queue->count == 0) {
+        return;
+    }
     fetch_changing(queue);
     for (uint32_t i = 0; i < queue->count; i++) {
         const struct update *update = &queue->updates[i];
         dmg_address attribute = dmg_range_array_address(queue->target.attributes, update->vertex);
         uint64_t swaps = 0;
-        if (!dmg_combine_atomically(queue->target.combine, word_at(queue, attribute), is_upper_half(queue, attribute),
-                                    update->value, &swaps)) {
+        bool is_changed = dmg_combine_atomically(queue->target.combine, word_at(queue, attribute),
+                                                 is_upper_half(queue, attribute), update->value, &swaps);
+        queue->counters.lost_swaps += swaps - is_changed;
+        dmg_channel_count_lost_swaps(queue->channel, swaps - is_changed);
+        if (!is_changed) {
             continue;
         }
         queue->counters.applied++;
