@@ -1,6 +1,7 @@
 /* dmgraph pool status, stop and clean: what became of a long-lived pool, and its end. */
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/launcher.h"
 #include "cli/pool_client.h"
 #include "cli/pool_graph.h"
 #include "cli/text.h"
@@ -173,13 +174,18 @@ static dmg_status end_nodes(const dmg_pool_file *file, uint32_t *dead_before, ui
             dmg_process_signal(open[node], SIGTERM);
         }
     }
-    uint64_t deadline_ns = dmg_now_ns() + GRACE_TERM_NS;
+    uint64_t memory_bytes = 0;
+    for (uint32_t node = 0; node < file->node_count; node++) {
+        memory_bytes += file->nodes[node].segment_bytes;
+    }
+    uint64_t giving_back_ns = dmg_launcher_giving_back_ns(memory_bytes);
+    uint64_t deadline_ns = dmg_now_ns() + GRACE_TERM_NS + giving_back_ns;
     for (uint32_t node = 0; node < file->node_count; node++) {
         if (open[node] >= 0 && !dmg_process_wait(open[node], deadline_ns)) {
             *killed += dmg_process_signal(open[node], SIGKILL);
         }
     }
-    deadline_ns = dmg_now_ns() + GRACE_KILL_NS;
+    deadline_ns = dmg_now_ns() + GRACE_KILL_NS + giving_back_ns;
     for (uint32_t node = 0; node < file->node_count; node++) {
         if (open[node] >= 0 && !dmg_process_wait(open[node], deadline_ns)) {
             status = dmg_error(DMG_ERR_PEER, "memory node %" PRIu32 " (pid %d) of the pool '%s' does not end", node,

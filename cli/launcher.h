@@ -90,6 +90,10 @@ dmg_status dmg_launcher_wait(dmg_launcher *launcher, bool (*is_done)(void *conte
  * the process is safe then. */
 dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *context), void *context);
 
+/** What giving back so much memory may take, when a process ends: about half a second a GiB, on a busy machine more. */
+uint64_t dmg_launcher_giving_back_ns(uint64_t bytes);
+/** So much memory the children have among them: they get the time for it when they are dismissed. */
+void dmg_launcher_expect_memory(dmg_launcher *launcher, uint64_t bytes);
 /** Tell the children of a kind to end, with a message of this type, and wait until they have. */
 dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type);
 

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 /** What children get to end by themselves: when all is well, after SIGTERM, after SIGKILL. */
-#define GRACE_DISMISS_NS (5000 * DMG_MILLISECOND_NS) /* and the peer timeout */
-#define GRACE_TERM_NS    (1000 * DMG_MILLISECOND_NS)
-#define GRACE_KILL_NS    (5000 * DMG_MILLISECOND_NS)
+#define GRACE_DISMISS_NS     (5000 * DMG_MILLISECOND_NS) /* and the peer timeout */
+#define GRACE_TERM_NS        (1000 * DMG_MILLISECOND_NS)
+#define GRACE_KILL_NS        (5000 * DMG_MILLISECOND_NS)
+#define GIVING_BACK_NS_A_GIB (5000 * DMG_MILLISECOND_NS)
 /** Between fork and exec: only what is async-signal-safe. */
 static void become_child(const dmg_launcher *launcher, const char *subcommand, int control, int file, int output,
                          pid_t launcher_pid)
@@ -168,9 +169,20 @@ static bool all_have_ended(void *context)
     return !has_running || dmg_watch_silence_ns(&wanted->launcher->watch, wanted->told_ns) >= wanted->grace_ns;
 }
 
+uint64_t dmg_launcher_giving_back_ns(uint64_t bytes)
+{
+    return (bytes >> 30) * GIVING_BACK_NS_A_GIB; /* of at most 2^48 bytes a node */
+}
+
+void dmg_launcher_expect_memory(dmg_launcher *launcher, uint64_t bytes)
+{
+    launcher->memory_bytes = bytes;
+}
+
 dmg_status dmg_launcher_dismiss(dmg_launcher *launcher, dmg_child_kind kind, const char *type)
 {
-    uint64_t grace_ns = launcher->peer_timeout_ns + GRACE_DISMISS_NS;
+    uint64_t grace_ns =
+        launcher->peer_timeout_ns + GRACE_DISMISS_NS + dmg_launcher_giving_back_ns(launcher->memory_bytes);
     dmg_watch_look(&launcher->watch, dmg_now_ns());
     dismissal wanted = {launcher, kind, launcher->watch.now_ns, grace_ns};
     for (uint32_t index = 0; index < launcher->child_count; index++) {

@@ -116,6 +116,7 @@ dmg_status dmg_segments_wait(dmg_launcher *launcher, uint64_t bytes, dmg_progres
                    .deadline_ns = dmg_now_ns() + limit_ns(bytes),
                    .is_done = is_done,
                    .context = context};
+    dmg_launcher_expect_memory(launcher, bytes);
     dmg_status status = dmg_launcher_wait(launcher, is_made_or_late, &made);
     dmg_progress_bar_clear(bar);
     if (status == DMG_OK && made.is_over) {
