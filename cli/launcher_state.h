@@ -20,7 +20,7 @@ struct dmg_launcher {
     sigset_t signal_mask_before;
     int signal; /* that cancelled the run */
     uint64_t peer_timeout_ns;
-    dmg_watch watch; /* of the children; looks once a turn of the loop */
+    dmg_watch watch;       /* of the children; looks once a turn of the loop */
     uint64_t memory_bytes; /* that nodes give back at their end */
     dmg_launcher_message on_message;
     void *message_context;
