@@ -12,7 +12,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 
-from harness import IS_THIN, OK, PEER, check, dmgraph, finish, one_line, path_of, require, slowness, time_out  # noqa: E402
+from harness import (IS_THIN, OK, PEER, check, dmgraph, finish, one_line, path_of, require, slowness, time_out,  # noqa: E402
+                     wait_until)
 from watch import Watched  # noqa: E402
 
 TRANSPORTS = ("cxl_shm", "ucx", "ucx:data=message")
@@ -150,6 +151,21 @@ def interrupted():
                   signal.SIGKILL, phase, (), (-signal.SIGKILL,), False)
 
 
+def listens(pid, number):
+    """Whether a process catches a signal, or has blocked it to take it later."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        masks = [int(line.split()[1], 16) for line in file if line.startswith(("SigBlk:", "SigCgt:"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
+def has_open(pid, path):
+    folder = f"/proc/{pid}/fd"
+    try:
+        return any(os.path.realpath(os.path.join(folder, name)) == os.path.realpath(path) for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
 def interrupted_while_reading():
     """A large text file keeps the launcher busy before there are nodes."""
     path = path_of("large.el")
@@ -159,7 +175,8 @@ def interrupted_while_reading():
         def interrupt(number=number):
             run = Watched("run", "cc", path)
             try:
-                time.sleep(0.05)
+                wait_until("the program to read the file and to listen for signals",
+                           lambda: run.process.poll() is not None or (listens(run.process.pid, number) and has_open(run.process.pid, path)))
                 require(run.process.poll() is None, "the file was read too fast for this test")
                 run.process.send_signal(number)
                 code, _, err = run.end()

@@ -191,7 +191,9 @@ def the_numbers_stand_beside_the_page():
 def the_page_is_well_formed():
     tree = tree_of()
     figures = list(tree.iter("figure"))
-    require(len(figures) >= (8 if IS_THIN else 14), f"{len(figures)} figures")
+    # Where the links decide, how far off their profiles may be has a figure for each number of compute nodes.
+    leads = [figure for figure in figures if "If the profiles were off" in "".join(figure.itertext())]
+    require(len(figures) - len(leads) >= (7 if IS_THIN else 13) and len(leads) <= 2, f"{len(figures)} figures, {len(leads)} of leads")
     for figure in figures:
         caption = figure.find("figcaption")
         title, sentence = caption.find("b").text, caption.find("b").tail or ""

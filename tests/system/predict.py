@@ -40,8 +40,10 @@ def slower_links_take_longer():
     times = [predict(report, "--link-latency", f"{latency}ms")["predictions"][0]["seconds"] for latency in (1, 2, 4)]
     require(times[0] < times[1] < times[2], str(times))
     counters = json.loads(report)["operations"]["run"]
-    rounds = counters["in_place_waits"] + counters["in_place_atomics"] + sum(counters[kind]["serial_rounds"] for kind in ("read", "write", "cas", "faa", "message"))
-    require(abs((times[2] - times[1]) - 2e-3 * rounds) < 2e-3, f"{times} of {rounds} rounds")
+    rounds = counters["in_place_waits"] + counters["in_place_atomics"] + sum(counters[kind]["serial_rounds"] for kind in ("read", "write", "cas", "faa"))
+    # A message that was waited for longer than that, on a busy machine, takes no longer for the link.
+    messages = counters["message"]["serial_rounds"]
+    require(2e-3 * (rounds - 1) < times[2] - times[1] < 2e-3 * (rounds + messages + 1), f"{times} of {rounds} rounds and {messages} messages")
 
 
 def counts_do_not_depend_on_the_link():
