@@ -51,52 +51,74 @@ SPECIALISED double cached(const void *cache, uint64_t slot, bool is_single)
 
 SPECIALISED uint64_t slot_of(const uint8_t *edge, uint64_t first)
 {
-    return *(const uint32_t *)(const void *)edge - first;
+    return dmg_read_once_32(edge) - first;
 }
 
 /*
  * Add up what the sources of a list give. Four sums side by side: with one, each addition would wait for the one before
- * it (3-4 cycles an edge).
+ * it (3-4 cycles an edge). All sources should be cached: false at the first that is not.
  */
-SPECIALISED double gather(const void *cache, uint64_t first, const uint8_t *edges, uint32_t count, uint32_t stride,
-                          bool is_single)
+SPECIALISED bool gather(const dmg_accumulate_run *run, const uint8_t *edges, uint32_t count, uint32_t stride,
+                        bool is_single, double *sum)
 {
+    const void *cache = run->given;
+    const uint64_t first = run->first;
+    const uint64_t vertices = run->last - first;
     double sums[4] = {0};
     const uint8_t *edge = edges;
     const uint8_t *end = edges + (uint64_t)count * stride;
     const uint8_t *end_of_fours = edges + (uint64_t)(count & ~UINT32_C(3)) * stride;
     for (; edge < end_of_fours; edge += 4 * stride) {
-        sums[0] += cached(cache, slot_of(edge, first), is_single);
-        sums[1] += cached(cache, slot_of(edge + stride, first), is_single);
-        sums[2] += cached(cache, slot_of(edge + 2 * stride, first), is_single);
-        sums[3] += cached(cache, slot_of(edge + 3 * stride, first), is_single);
+        const uint64_t slots[4] = {slot_of(edge, first), slot_of(edge + stride, first),
+                                   slot_of(edge + 2 * stride, first), slot_of(edge + 3 * stride, first)};
+        if (slots[0] >= vertices || slots[1] >= vertices || slots[2] >= vertices || slots[3] >= vertices) {
+            return false;
+        }
+        sums[0] += cached(cache, slots[0], is_single);
+        sums[1] += cached(cache, slots[1], is_single);
+        sums[2] += cached(cache, slots[2], is_single);
+        sums[3] += cached(cache, slots[3], is_single);
     }
     for (; edge < end; edge += stride) {
-        sums[0] += cached(cache, slot_of(edge, first), is_single);
+        uint64_t slot = slot_of(edge, first);
+        if (slot >= vertices) {
+            return false;
+        }
+        sums[0] += cached(cache, slot, is_single);
     }
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    return true;
 }
 
-/* The same where each source has to be looked at: few edges, in an index entry. */
-SPECIALISED double gather_mixed(const dmg_accumulate_run *run, const dmg_vertex_edges *item, uint32_t stride,
-                                bool is_single)
+/* The same where only some of the sources are cached: few edges, in an index entry. */
+SPECIALISED bool gather_mixed(const dmg_accumulate_run *run, const dmg_vertex_edges *item, uint32_t stride,
+                              bool is_single, double *sum)
 {
     uint64_t vertices = run->last - run->first;
-    double sum = 0;
+    uint64_t vertex_count = run->engine->store->vertex_count;
+    *sum = 0;
     for (uint32_t i = 0; i < item->count; i++) {
         uint64_t slot = slot_of(item->edges + (uint64_t)i * stride, run->first);
-        sum += slot < vertices ? cached(run->given, slot, is_single) : 0;
+        if (slot < vertices) {
+            *sum += cached(run->given, slot, is_single);
+        } else if (slot + run->first >= vertex_count) {
+            return false;
+        }
     }
-    return sum;
+    return true;
 }
 
-SPECIALISED double gather_item(const dmg_accumulate_run *run, const dmg_vertex_edges *item, uint32_t stride,
-                               bool is_single)
+SPECIALISED double gather_item(const dmg_accumulate_run *run, dmg_worker *worker, const dmg_vertex_edges *item,
+                               uint32_t stride, bool is_single)
 {
-    return item->before == DMG_EDGES_MIXED
-               ? gather_mixed(run, item, stride, is_single)
-               : gather(run->given, run->first, item->edges + (uint64_t)item->before * stride, item->local, stride,
-                        is_single);
+    double sum = 0;
+    bool is_sound = item->before == DMG_EDGES_MIXED ? gather_mixed(run, item, stride, is_single, &sum)
+                                                    : gather(run, item->edges + (uint64_t)item->before * stride,
+                                                             item->local, stride, is_single, &sum);
+    if (!is_sound) {
+        dmg_worker_note_stray(worker, DMG_STRAY_EDGE, item->vertex);
+    }
+    return sum;
 }
 
 /* A partial sum for its owner: this compute node, or another one, or the memory node. */
@@ -122,7 +144,7 @@ SPECIALISED void pull_items(const dmg_accumulate_run *run, dmg_chunk *chunk, con
     }
     for (uint32_t i = 0; i < count; i++) {
         const dmg_vertex_edges *item = &items[i];
-        double sum = gather_item(run, item, stride, is_single);
+        double sum = gather_item(run, worker, item, stride, is_single);
         if (sums) {
             sums[item->vertex - chunk->first] += sum;
         } else {
@@ -252,6 +274,7 @@ static bool apply_references(void *context, uint32_t index, const dmg_vertex_edg
         for (const uint8_t *edge = items[i].edges; edge < end; edge += stride) {
             uint64_t slot = slot_of(edge, run->first);
             if (slot >= vertices) {
+                dmg_worker_note_stray(worker, DMG_STRAY_EDGE, items[i].vertex);
                 return false;
             }
             dmg_accumulate_add(&run->sums[slot], given);

@@ -5,6 +5,7 @@
 #include "core/engine/redistribution.h"
 #include "core/engine/runtime.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,6 +294,46 @@ void dmg_worker_end(dmg_worker *worker, const dmg_worker_clock *clock)
     worker->wait_ns += dmg_channel_counters(worker->channel)->wait_ns - clock->wait_ns;
 }
 
+void dmg_worker_note_stray(dmg_worker *worker, dmg_stray stray, uint64_t vertex)
+{
+    if (worker->stray == DMG_STRAY_NONE) {
+        worker->stray = stray;
+        worker->stray_vertex = (uint32_t)vertex;
+    }
+}
+
+/* The memory node that has a vertex's list: in the vertex index, or where that says, which is asked once more. */
+static uint32_t node_of_list(dmg_channel *channel, const dmg_graph_store *store, const dmg_range_array *index,
+                             uint32_t vertex)
+{
+    uint8_t entry[DMG_INDEX_ENTRY_BYTES_MAX];
+    dmg_completion completion = {0};
+    dmg_range_array_post_read(channel, index, vertex, 1, entry, &completion);
+    bool is_known = dmg_wait(channel, &completion) == DMG_OK;
+    return is_known && !dmg_index_entry_is_in_place(&store->shape, entry)
+               ? dmg_address_node(dmg_index_entry_list(entry))
+               : dmg_address_node(dmg_range_array_address(index, vertex));
+}
+
+/* What the pool holds was not believed: say what and where. */
+static dmg_status stray_error(dmg_engine *engine, dmg_worker *worker, const dmg_retrieval_plan *plan)
+{
+    uint32_t vertex = worker->stray_vertex;
+    bool is_edge = worker->stray == DMG_STRAY_EDGE;
+    worker->stray = DMG_STRAY_NONE;
+    if (!is_edge) {
+        return dmg_error(DMG_ERR_CORRUPT,
+                         "an activation bitmap in the pool has bits for vertices from %u on, and the graph has %" PRIu64
+                         ": run again, and load the graph again if it stays",
+                         vertex, engine->store->vertex_count);
+    }
+    uint32_t node = node_of_list(worker->channel, engine->store, plan->index, vertex);
+    return dmg_error(DMG_ERR_CORRUPT,
+                     "the list of vertex %u, on memory node %u, has an edge that leads to no vertex, or to one of "
+                     "another partition than its place says: load the graph again",
+                     vertex, node);
+}
+
 struct phase {
     dmg_engine *engine;
     const dmg_retrieval_plan *plan;
@@ -304,6 +345,9 @@ static void run_phase(void *context, uint32_t index)
     dmg_worker *worker = &phase->engine->workers[index];
     dmg_worker_clock clock = dmg_worker_begin(worker);
     dmg_status status = dmg_retrieval_run(worker->retrieval, phase->plan, &phase->engine->chunks);
+    if (status == DMG_OK && worker->stray != DMG_STRAY_NONE) {
+        status = stray_error(phase->engine, worker, phase->plan);
+    }
     if (status == DMG_OK) {
         status = dmg_update_coordinator_flush(&worker->remote);
     }
@@ -407,8 +451,16 @@ dmg_status dmg_engine_barrier(dmg_engine *engine, dmg_reduction *reduction)
 
 /* ---- arrays ---- */
 
-/* Rank 0 has made the array, or failed to; all ranks get its descriptor. */
-static dmg_status share_array(dmg_engine *engine, dmg_status status, dmg_range_array *array)
+/* What an array should be. */
+struct array_shape {
+    uint64_t count;
+    uint32_t element_bytes;
+    uint32_t range_elements; /* see dmg_range_array_check */
+};
+
+/* Rank 0 has made the array, or failed to; all ranks get its descriptor, and do not believe it. */
+static dmg_status share_array(dmg_engine *engine, dmg_status status, const struct array_shape *shape,
+                              dmg_range_array *array)
 {
     char name[DMG_CATALOG_NAME_BYTES];
     snprintf(name, sizeof name, "job/%016llx/array/%u", (unsigned long long)engine->job->id, engine->arrays_shared++);
@@ -425,6 +477,11 @@ static dmg_status share_array(dmg_engine *engine, dmg_status status, dmg_range_a
             status = dmg_error(DMG_ERR_PROTOCOL, "the descriptor of array %s has %zu bytes instead of %zu", name, bytes,
                                sizeof *array);
         }
+        if (status == DMG_OK) {
+            status =
+                dmg_range_array_check(array, shape->count, shape->element_bytes, shape->range_elements, engine->client);
+            status = status == DMG_OK ? DMG_OK : dmg_error_prefix(status, "the descriptor of %s in the catalog", name);
+        }
     }
     return status;
 }
@@ -435,7 +492,8 @@ dmg_status dmg_engine_array(dmg_engine *engine, uint64_t count, uint32_t element
     if (engine->job->rank == 0) {
         status = dmg_range_array_allocate(engine->channel, engine->job->id, count, element_bytes, array);
     }
-    return share_array(engine, status, array);
+    const struct array_shape shape = {count, element_bytes, 1};
+    return share_array(engine, status, &shape, array);
 }
 
 dmg_status dmg_engine_vertex_array(dmg_engine *engine, uint32_t element_bytes, dmg_range_array *array)
@@ -445,7 +503,8 @@ dmg_status dmg_engine_vertex_array(dmg_engine *engine, uint32_t element_bytes, d
         status = dmg_range_array_allocate_beside(engine->channel, engine->job->id, &engine->store->out_degrees, 1,
                                                  element_bytes, array);
     }
-    return share_array(engine, status, array);
+    const struct array_shape shape = {engine->store->out_degrees.count, element_bytes, 64};
+    return share_array(engine, status, &shape, array);
 }
 
 dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, dmg_range_array *array)
@@ -454,7 +513,8 @@ dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, 
     if (engine->job->rank == 0) {
         status = dmg_range_array_allocate_beside(engine->channel, engine->job->id, beside, 64, 8, array);
     }
-    return share_array(engine, status, array);
+    const struct array_shape shape = {(beside->count + 63) / 64, sizeof(uint64_t), 1};
+    return share_array(engine, status, &shape, array);
 }
 
 void dmg_engine_aim(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target)

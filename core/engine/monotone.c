@@ -98,11 +98,11 @@ static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
 
 uint32_t dmg_monotone_select_active(void *context, dmg_chunk *chunk, uint32_t *selected)
 {
-    (void)context;
+    const dmg_monotone_run *run = context;
     const uint64_t *activation = chunk->streams[0];
     uint32_t count = 0;
     for (uint32_t word = 0; word * 64 < chunk->count; word++) {
-        for (uint64_t left = activation[word]; left != 0; left &= left - 1) {
+        for (uint64_t left = dmg_monotone_active(run, chunk, activation, word); left != 0; left &= left - 1) {
             selected[count++] = word * 64 + (uint32_t)__builtin_ctzll(left);
         }
     }
@@ -158,7 +158,7 @@ static void measure(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edg
     const uint64_t *activation = chunk->streams[0];
     const uint32_t *degrees = chunk->streams[1];
     for (uint32_t word = 0; word * 64 < chunk->count; word++) {
-        for (uint64_t left = activation[word]; left != 0; left &= left - 1) {
+        for (uint64_t left = dmg_monotone_active(run, chunk, activation, word); left != 0; left &= left - 1) {
             worker->active_vertices++;
             worker->active_arcs += degrees[word * 64 + (uint32_t)__builtin_ctzll(left)];
         }

@@ -79,6 +79,19 @@ struct dmg_monotone_run {
 dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *program, const void *parameters,
                                 dmg_run_result *result);
 
+/** A word of a chunk's activation bitmap: bits of the chunk's vertices alone. */
+static inline uint64_t dmg_monotone_active(const dmg_monotone_run *run, const dmg_chunk *chunk,
+                                           const uint64_t *activation, uint32_t word)
+{
+    uint64_t bits = dmg_read_once_64(&activation[word]);
+    uint32_t vertices = chunk->count - word * 64;
+    if (vertices < 64 && bits >> vertices != 0) {
+        dmg_worker_note_stray(&run->engine->workers[chunk->worker], DMG_STRAY_ACTIVATION, chunk->first + chunk->count);
+        bits &= (UINT64_C(1) << vertices) - 1;
+    }
+    return bits;
+}
+
 /** The vertices of a chunk whose activation bit (stream 0) is set. */
 uint32_t dmg_monotone_select_active(void *context, dmg_chunk *chunk, uint32_t *selected);
 /** After push: clear the chunk's activation words in the last pass over them, or leave them as they are. */

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* What a worker fetches at once of the segments that it was passed. */
@@ -258,6 +259,15 @@ static const dmg_reference *reference_at(const struct walker *walker, uint32_t i
     return (const dmg_reference *)(const void *)walker->received + index;
 }
 
+static dmg_status no_segment(const dmg_reference *reference)
+{
+    return dmg_error(DMG_ERR_CORRUPT,
+                     "a segment that another compute node passed on is of vertex %u, %u edges at offset %" PRIu64
+                     " of memory node %u: there is none",
+                     reference->source, reference->count, dmg_address_offset(reference->first_edge),
+                     dmg_address_node(reference->first_edge));
+}
+
 /*
  * Fetch edges of the references from `*next` on, from edge `*next_edge` of it, until the buffer is full; returns how
  * many pieces there are in the walker's items.
@@ -293,7 +303,7 @@ static uint32_t fetch_pieces(const dmg_redistribution *redistribution, dmg_chann
     return pieces;
 }
 
-/* The same where segments can be reached: no copies, all at once. */
+/* The same where segments can be reached: no copies, all at once. Fewer than `count` after an error. */
 static uint32_t reach_pieces(const dmg_redistribution *redistribution, dmg_channel *channel, struct walker *walker,
                              uint32_t count)
 {
@@ -304,21 +314,49 @@ static uint32_t reach_pieces(const dmg_redistribution *redistribution, dmg_chann
         const dmg_reference *reference = reference_at(walker, i);
         uint64_t bytes = (uint64_t)reference->count * edge_bytes;
         const uint8_t *edges = dmg_client_pointer(redistribution->engine->client, reference->first_edge, bytes);
-        if (edges) {
-            dmg_channel_touch_ahead(channel, reference->first_edge, bytes);
-            walker->items[pieces] = (dmg_vertex_edges){
-                .edges = edges, .vertex = reference->source, .count = reference->count, .local = reference->count};
-            walker->values[pieces++] = reference->value;
+        if (!edges) {
+            (void)no_segment(reference);
+            break;
         }
+        dmg_channel_touch_ahead(channel, reference->first_edge, bytes);
+        walker->items[pieces] = (dmg_vertex_edges){
+            .edges = edges, .vertex = reference->source, .count = reference->count, .local = reference->count};
+        walker->values[pieces++] = reference->value;
     }
     dmg_channel_touch_wait(channel);
     dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
     return pieces;
 }
 
-static dmg_status stray_items(const char *what)
+/* An applier has met an edge that does not lead here, and noted whose. */
+static dmg_status stray_segment(const dmg_redistribution *redistribution, uint32_t index, uint32_t count)
 {
-    return dmg_error(DMG_ERR_CORRUPT, "%s that another compute node passed on does not lead to this one", what);
+    dmg_worker *worker = &redistribution->engine->workers[index];
+    const struct walker *walker = &redistribution->walkers[index];
+    uint32_t i = 0;
+    while (i + 1 < count && reference_at(walker, i)->source != worker->stray_vertex) {
+        i++;
+    }
+    worker->stray = DMG_STRAY_NONE;
+    return dmg_error(
+        DMG_ERR_CORRUPT,
+        "a segment of the list of vertex %u, on memory node %u, that another compute node passed on has an "
+        "edge that does not lead to this one: load the graph again",
+        reference_at(walker, i)->source, dmg_address_node(reference_at(walker, i)->first_edge));
+}
+
+/* Items are copies, which nobody changes any more: edges are aligned, and sources are vertices. */
+static dmg_status check_references(const dmg_redistribution *redistribution, const struct walker *walker,
+                                   uint32_t count)
+{
+    uint64_t vertex_count = redistribution->engine->store->vertex_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const dmg_reference *reference = reference_at(walker, i);
+        if (reference->source >= vertex_count || reference->first_edge % sizeof(uint32_t) != 0) {
+            return no_segment(reference);
+        }
+    }
+    return DMG_OK;
 }
 
 static dmg_status walk_references(const struct walk *walk, uint32_t index, uint32_t count)
@@ -326,11 +364,18 @@ static dmg_status walk_references(const struct walk *walk, uint32_t index, uint3
     dmg_redistribution *redistribution = walk->redistribution;
     dmg_channel *channel = redistribution->engine->workers[index].channel;
     struct walker *walker = &redistribution->walkers[index];
+    dmg_status checked = check_references(redistribution, walker, count);
+    if (checked != DMG_OK) {
+        return checked;
+    }
     if (redistribution->in_place) {
         uint32_t pieces = reach_pieces(redistribution, channel, walker, count);
-        bool is_sound =
-            pieces == count && walk->appliers->references(walk->context, index, walker->items, walker->values, pieces);
-        return is_sound ? DMG_OK : stray_items("a segment");
+        if (pieces < count) {
+            return DMG_ERR_CORRUPT;
+        }
+        return walk->appliers->references(walk->context, index, walker->items, walker->values, pieces)
+                   ? DMG_OK
+                   : stray_segment(redistribution, index, count);
     }
     uint32_t next = 0;
     uint32_t next_edge = 0;
@@ -342,7 +387,7 @@ static dmg_status walk_references(const struct walk *walk, uint32_t index, uint3
             return status;
         }
         if (!walk->appliers->references(walk->context, index, walker->items, walker->values, pieces)) {
-            return stray_items("a segment");
+            return stray_segment(redistribution, index, count);
         }
     }
     return DMG_OK;
@@ -351,7 +396,9 @@ static dmg_status walk_references(const struct walk *walk, uint32_t index, uint3
 static dmg_status apply_values(const struct walk *walk, uint32_t index, uint32_t count)
 {
     const uint8_t *items = walk->redistribution->walkers[index].received;
-    return walk->appliers->values(walk->context, index, items, count) ? DMG_OK : stray_items("an update");
+    return walk->appliers->values(walk->context, index, items, count)
+               ? DMG_OK
+               : dmg_error(DMG_ERR_CORRUPT, "an update that another compute node passed on does not lead to this one");
 }
 
 /* Take buffers of a board until none is left. */

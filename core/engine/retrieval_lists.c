@@ -4,10 +4,13 @@
 
 #include <inttypes.h>
 
-static dmg_status corrupt_entry(const dmg_task *task, uint32_t vertex)
+static dmg_status corrupt_entry(const dmg_task *task, const dmg_range_array *index, uint32_t vertex)
 {
-    return dmg_error(DMG_ERR_CORRUPT, "the index entry of vertex %" PRIu64 " contradicts itself: load the graph again",
-                     task->chunk.first + vertex);
+    return dmg_error(DMG_ERR_CORRUPT,
+                     "the index entry of vertex %" PRIu64
+                     ", on memory node %u, contradicts itself or leads out of the pool: load the graph again",
+                     task->chunk.first + vertex,
+                     dmg_address_node(dmg_range_array_address(index, task->chunk.first + vertex)));
 }
 
 /* Bytes of the buffer in which lengths that stand in front of lists are fetched. */
@@ -92,6 +95,9 @@ static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, d
     uint32_t degree = dmg_index_entry_degree(entry);
     uint64_t before = 0;
     uint64_t local = degree;
+    if (first_edge % sizeof(uint32_t) != 0) {
+        return false;
+    }
     if (front && retrieval->in_place) {
         dmg_channel_touch(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
     }
@@ -124,7 +130,7 @@ static dmg_status cut_by_fronts(dmg_retrieval *retrieval, const dmg_retrieval_pl
     dmg_status status = dmg_wait(retrieval->channel, &completion);
     for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
         if (!cut_list(retrieval, plan, task, vertices[i], front_at(retrieval, i))) {
-            return corrupt_entry(task, vertices[i]);
+            return corrupt_entry(task, plan->index, vertices[i]);
         }
     }
     return status;
@@ -160,7 +166,7 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
                 front_count = 0;
             }
         } else if (!cut_list(retrieval, plan, task, vertex, NULL)) {
-            return corrupt_entry(task, vertex);
+            return corrupt_entry(task, plan->index, vertex);
         }
     }
     return status == DMG_OK && front_count > 0 ? cut_by_fronts(retrieval, plan, task, fronts, front_count) : status;
@@ -271,7 +277,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
         uint32_t degree = dmg_index_entry_degree(entry);
         if (degree > shape->in_place_degree_max) {
             if (!reach_list(retrieval, plan, task, vertex, &reached)) {
-                return corrupt_entry(task, vertex);
+                return corrupt_entry(task, plan->index, vertex);
             }
         } else if (degree > 0) {
             task->edges_total += degree;

@@ -10,6 +10,13 @@
 #include "core/update/coordinator.h"
 #include "core/work/thread_team.h"
 
+/** What the pool holds, and a phase cannot believe. */
+typedef enum dmg_stray {
+    DMG_STRAY_NONE,
+    DMG_STRAY_EDGE,      /**< of a list, that leads out of the vertices that it should lead to */
+    DMG_STRAY_ACTIVATION /**< a bit behind the last vertex's */
+} dmg_stray;
+
 /** One worker: what it uses, and what it counted in the current phase. */
 typedef struct dmg_worker {
     _Alignas(64) dmg_channel *channel;
@@ -25,6 +32,8 @@ typedef struct dmg_worker {
     double real;                   /**< what an accumulating program's vertices share */
     double missing;                /**< what single precision takes from what its vertices give, in all */
     uint64_t fixed;                /**< how much its values changed, in fixed point */
+    dmg_stray stray;               /**< the first that it met in this phase */
+    uint32_t stray_vertex;         /**< whose list, or whose bit, it is */
     dmg_status status;
     char sentence[512]; /**< the error context, carried from the worker's thread */
 } dmg_worker;
@@ -64,6 +73,13 @@ struct dmg_engine {
 void dmg_worker_keep(dmg_worker *worker, dmg_status status);
 /** After a team has run: the first worker's error, with its sentence, becomes this thread's. */
 dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers);
+
+/**
+ * What a phase does not follow: an edge or a bit that leads to no memory of its. The first of a phase is kept; the
+ * phase goes on without it, and then fails with DMG_ERR_CORRUPT. Never inlined, so that a loop over edges pays for it
+ * with a comparison alone.
+ */
+__attribute__((cold, noinline)) void dmg_worker_note_stray(dmg_worker *worker, dmg_stray stray, uint64_t vertex);
 
 /** Around a worker's share of a phase: its time is counted. */
 typedef struct dmg_worker_clock {

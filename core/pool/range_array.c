@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/pool/pool.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,6 +106,47 @@ dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *arr
         }
     }
     return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
+}
+
+/* Whether the ranges ascend to the count. */
+static bool ranges_cover(const dmg_range_array *array, uint64_t count, uint32_t range_elements)
+{
+    bool is_spread = array->node_count >= 1 && array->node_count <= DMG_RANGE_ARRAY_NODES_MAX &&
+                     array->ends[array->node_count - 1] == count;
+    for (uint32_t node = 0; is_spread && node < array->node_count; node++) {
+        is_spread = array->ends[node] >= dmg_range_array_first(array, node) && array->ends[node] <= count &&
+                    (array->ends[node] % range_elements == 0 || array->ends[node] == count);
+    }
+    return is_spread;
+}
+
+dmg_status dmg_range_array_check(const dmg_range_array *array, uint64_t count, uint32_t element_bytes,
+                                 uint32_t range_elements, const dmg_client *client)
+{
+    if (array->count != count || array->element_bytes != element_bytes) {
+        return dmg_error(DMG_ERR_CORRUPT, "the array has %" PRIu64 " elements of %u bytes, expected %" PRIu64 " of %u",
+                         array->count, array->element_bytes, count, element_bytes);
+    }
+    if (!ranges_cover(array, count, range_elements)) {
+        return dmg_error(DMG_ERR_CORRUPT, "the array's ranges on %u nodes do not cover %" PRIu64 " elements",
+                         array->node_count, count);
+    }
+    for (uint32_t node = 0; node < array->node_count; node++) {
+        uint64_t bytes = (array->ends[node] - dmg_range_array_first(array, node)) * array->element_bytes;
+        uint16_t owner = dmg_address_node(array->base[node]);
+        if (bytes == 0) {
+            continue;
+        }
+        if (array->base[node] == DMG_ADDRESS_NULL || array->base[node] % 64 != 0 ||
+            owner >= dmg_client_node_count(client) ||
+            !dmg_range_is_inside(dmg_address_offset(array->base[node]), bytes,
+                                 dmg_client_segment_bytes(client, owner))) {
+            return dmg_error(DMG_ERR_CORRUPT,
+                             "part %u of the array is at node %u, offset %" PRIu64 ", which no segment has", node,
+                             owner, dmg_address_offset(array->base[node]));
+        }
+    }
+    return DMG_OK;
 }
 
 void dmg_range_array_post_read(dmg_channel *channel, const dmg_range_array *array, uint64_t first, uint64_t count,

@@ -51,6 +51,14 @@ static inline uint64_t dmg_range_array_run(const dmg_range_array *array, uint64_
     return count < left ? count : left;
 }
 
+/**
+ * Whether a descriptor that came from the pool is one of so many elements of so many bytes, all of them in the client's
+ * segments, in ranges that end at multiples of `range_elements` (or at the array's end): nothing of it may be used
+ * before. DMG_ERR_CORRUPT.
+ */
+dmg_status dmg_range_array_check(const dmg_range_array *array, uint64_t count, uint32_t element_bytes,
+                                 uint32_t range_elements, const dmg_client *client);
+
 /** Post reads or writes of elements [first, first + count), one operation a node touched. */
 void dmg_range_array_post_read(dmg_channel *channel, const dmg_range_array *array, uint64_t first, uint64_t count,
                                void *to, dmg_completion *completion);

@@ -262,39 +262,9 @@ static bool is_bool(const bool *value)
 
 static dmg_status check_array(const store_array *expected, const dmg_client *client)
 {
-    uint64_t count = expected->count;
-    const dmg_range_array *array = expected->array;
-    if (array->count != count || array->element_bytes != expected->element_bytes) {
-        return dmg_error(DMG_ERR_CORRUPT,
-                         "graph store: %s has %" PRIu64 " elements of %u bytes, expected %" PRIu64 " of %u",
-                         expected->name, array->count, array->element_bytes, count, expected->element_bytes);
-    }
-    bool is_spread = array->node_count >= 1 && array->node_count <= DMG_RANGE_ARRAY_NODES_MAX &&
-                     array->ends[array->node_count - 1] == count;
-    for (uint32_t node = 0; is_spread && node < array->node_count; node++) {
-        is_spread = array->ends[node] >= dmg_range_array_first(array, node) && array->ends[node] <= count &&
-                    (array->ends[node] % 64 == 0 || array->ends[node] == count);
-    }
-    if (!is_spread) {
-        return dmg_error(DMG_ERR_CORRUPT, "graph store: the ranges of %s on %u nodes do not cover %" PRIu64 " elements",
-                         expected->name, array->node_count, count);
-    }
-    for (uint32_t node = 0; node < array->node_count; node++) {
-        uint64_t bytes = (array->ends[node] - dmg_range_array_first(array, node)) * array->element_bytes;
-        uint16_t owner = dmg_address_node(array->base[node]);
-        if (bytes == 0) {
-            continue;
-        }
-        if (array->base[node] == DMG_ADDRESS_NULL || array->base[node] % 64 != 0 ||
-            owner >= dmg_client_node_count(client) ||
-            !dmg_range_is_inside(dmg_address_offset(array->base[node]), bytes,
-                                 dmg_client_segment_bytes(client, owner))) {
-            return dmg_error(DMG_ERR_CORRUPT,
-                             "graph store: part %u of %s is at node %u, offset %" PRIu64 ", which no segment has", node,
-                             expected->name, owner, dmg_address_offset(array->base[node]));
-        }
-    }
-    return DMG_OK;
+    dmg_status status =
+        dmg_range_array_check(expected->array, expected->count, expected->element_bytes, PARTITION_ALIGNMENT, client);
+    return status == DMG_OK ? DMG_OK : dmg_error_prefix(status, "graph store: %s", expected->name);
 }
 
 static dmg_status check_header(const dmg_graph_store *store)

@@ -53,9 +53,7 @@ static inline bool next_length(const uint8_t *entry, uint32_t entry_bytes, uint3
     if (*at >= entry_bytes) {
         return false;
     }
-    uint32_t word;
-    memcpy(&word, entry + from, sizeof word);
-    word >>= 8 * (*at - from);
+    uint32_t word = dmg_read_once_32(entry + from) >> (8 * (*at - from));
     uint32_t bytes = (word & 3) + 1;
     *length = (uint32_t)((word & (UINT32_MAX >> (32 - 8 * bytes))) >> 2);
     *at += bytes;
@@ -76,7 +74,7 @@ bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *
     for (uint32_t i = 0; i < last; i++) {
         uint32_t length;
         if (is_in_front) {
-            length = front[i];
+            length = dmg_read_once_32(&front[i]);
         } else if (!next_length(entry, shape->entry_bytes, &at, &length)) {
             return false;
         }

@@ -16,6 +16,7 @@
 #ifndef DMG_CORE_STORE_INDEX_ENTRY_H
 #define DMG_CORE_STORE_INDEX_ENTRY_H
 
+#include "core/base/read_once.h"
 #include "transport/address.h"
 
 #include <stdbool.h>
@@ -46,9 +47,7 @@ static inline dmg_index_shape dmg_index_shape_make(uint32_t entry_bytes, bool is
 
 static inline uint32_t dmg_index_entry_degree(const uint8_t *entry)
 {
-    uint32_t degree;
-    memcpy(&degree, entry, sizeof degree);
-    return degree;
+    return dmg_read_once_32(entry);
 }
 
 static inline bool dmg_index_entry_is_in_place(const dmg_index_shape *shape, const uint8_t *entry)
@@ -65,9 +64,7 @@ static inline const uint8_t *dmg_index_entry_edges(const uint8_t *entry)
 /** Where an out-of-place list begins (with its lengths, when they stand in front). */
 static inline dmg_address dmg_index_entry_list(const uint8_t *entry)
 {
-    dmg_address address;
-    memcpy(&address, entry + 4, sizeof address);
-    return address;
+    return dmg_read_once_64(entry + 4);
 }
 
 static inline bool dmg_index_entry_lengths_are_in_front(const uint8_t *entry)
@@ -133,7 +130,8 @@ static inline uint64_t dmg_sum_of_bytes(uint64_t word)
  * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first,
  * last), with first <= last <= partition_count. `front` is what stands in front of the list, or NULL; it is needed only
  * when the lengths are there. False when the lengths contradict the degree, or are needed and not given; a true result
- * never reaches beyond the degree. Thread-safe; no remote access.
+ * never reaches beyond the degree that the entry had then: where it lies in the pool, it may change. Thread-safe; no
+ * remote access.
  *
  * Most lengths take one byte (DMG, Fig. 23). Up to eight of those are added up without a loop: 6 ns instead of 12 (2
  * partitions) to 21 (8 partitions), on a 2-core VM.
@@ -148,9 +146,7 @@ static inline bool dmg_index_entry_segments(const dmg_index_shape *shape, const 
         return true;
     }
     if (shape->partition_count <= 8 && shape->entry_bytes >= DMG_INDEX_LENGTHS_AT + 8) {
-        uint64_t word;
-        memcpy(&word, entry + DMG_INDEX_LENGTHS_AT, sizeof word);
-        word = dmg_low_bytes(word, shape->partition_count);
+        uint64_t word = dmg_low_bytes(dmg_read_once_64(entry + DMG_INDEX_LENGTHS_AT), shape->partition_count);
         if ((word & UINT64_C(0x0303030303030303)) == 0) {
             uint64_t lengths = word >> 2;
             *edges_before = dmg_sum_of_bytes(dmg_low_bytes(lengths, first));

@@ -1,4 +1,5 @@
 dmg_unit_test(engine LINK dmg-test-pool dmg-algorithms)
+dmg_unit_test(engine_damage LINK dmg-test-pool dmg-algorithms)
 dmg_unit_test(engine_groups LINK dmg-test-pool dmg-algorithms)
 dmg_unit_test(retrieval LINK dmg-test-pool dmg-engine)
 dmg_unit_test(work LINK dmg-work)
