@@ -141,6 +141,8 @@ static dmg_status go(dmg_run *run)
     run->times.read = seconds_since(reading_ns);
     if (status == DMG_OK) {
         status = dmg_run_compute(run);
+        dmg_status whole = status == DMG_ERR_CANCELLED ? DMG_OK : dmg_graph_source_check_whole(run->path, &run->source);
+        status = whole == DMG_OK ? status : whole;
     }
     dmg_progress_bar_clear(run->bar);
     if (status == DMG_OK) {

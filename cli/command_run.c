@@ -268,6 +268,8 @@ static dmg_status go(dmg_run *run)
     }
     if (status == DMG_OK) {
         status = dmg_run_compute(run);
+        dmg_status whole = status == DMG_ERR_CANCELLED ? DMG_OK : dmg_graph_source_check_whole(run->path, &run->source);
+        status = whole == DMG_OK ? status : whole;
     }
     if (status == DMG_OK) {
         dmg_progress_bar_clear(run->bar);

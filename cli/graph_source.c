@@ -1,5 +1,6 @@
 #include "cli/graph_source.h"
 
+#include "cli/file_guard.h"
 #include "cli/text.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -7,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 dmg_status dmg_graph_source_options(const dmg_settings *settings, dmg_read_options *options)
@@ -60,7 +63,9 @@ dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *optio
     int file;
     dmg_status status = open_once(path, &file);
     if (status == DMG_OK) {
-        status = dmg_graph_read_file(file, dmg_graph_source_name(path), options, &source->graph, &source->report,
+        dmg_read_options guarded = *options;
+        guarded.mapped_range = dmg_file_guard(dmg_graph_source_name(path));
+        status = dmg_graph_read_file(file, dmg_graph_source_name(path), &guarded, &source->graph, &source->report,
                                      &source->file);
         close(file);
     }
@@ -79,7 +84,7 @@ static dmg_status write_anonymous(const char *path, dmg_graph_source *source)
     }
     dmg_graph mapped;
     if (status == DMG_OK) {
-        status = dmg_binary_form_map(file, dmg_graph_source_name(path), false, &mapped);
+        status = dmg_binary_form_map(file, dmg_graph_source_name(path), false, NULL, &mapped);
     }
     if (status != DMG_OK) {
         close(file);
@@ -94,6 +99,19 @@ static dmg_status write_anonymous(const char *path, dmg_graph_source *source)
 dmg_status dmg_graph_source_share(const char *path, dmg_graph_source *source)
 {
     return source->file >= 0 ? DMG_OK : write_anonymous(path, source);
+}
+
+dmg_status dmg_graph_source_check_whole(const char *path, const dmg_graph_source *source)
+{
+    struct stat about;
+    if (source->file < 0 || source->report.format != DMG_FORMAT_BINARY || fstat(source->file, &about) != 0 ||
+        (uint64_t)about.st_size >= source->report.file_bytes) {
+        return DMG_OK;
+    }
+    return dmg_error(DMG_ERR_FORMAT,
+                     "%s: was cut short while the nodes read it, to %" PRIu64 " bytes of %" PRIu64
+                     ": run again when nobody writes to it",
+                     dmg_graph_source_name(path), (uint64_t)about.st_size, source->report.file_bytes);
 }
 
 void dmg_graph_source_close(dmg_graph_source *source)

@@ -34,6 +34,9 @@ dmg_status dmg_graph_source_read(const char *path, const dmg_read_options *optio
  * The graph is then a mapping of that file, so that its memory is there once.
  */
 dmg_status dmg_graph_source_share(const char *path, dmg_graph_source *source);
+/** DMG_ERR_FORMAT when a file that other processes map, too, is shorter now than when it was read: what they made of it
+ * is not the graph, or they were ended for it. */
+dmg_status dmg_graph_source_check_whole(const char *path, const dmg_graph_source *source);
 void dmg_graph_source_close(dmg_graph_source *source);
 
 /** Log a warning when an algorithm leaves out weights that would matter to it; says whether it did. */

@@ -19,6 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/store/graph_catalog.h"
+#include "cli/file_guard.h"
 #include "formats/binary_form.h"
 
 #include <stdio.h>
@@ -142,8 +143,8 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
 /** Map the graph that the launcher left open, and leave out what this run does not use. */
 static dmg_status map_graph(const node_plan *plan, dmg_graph *graph)
 {
-    /* The launcher has checked the contents of this very file. */
-    dmg_status status = dmg_binary_form_map(DMG_CHILD_FILE, plan->graph_name, false, graph);
+    /* The launcher has checked the contents of this very file, and says what is wrong when it is cut short. */
+    dmg_status status = dmg_binary_form_map(DMG_CHILD_FILE, plan->graph_name, false, dmg_file_guard(NULL), graph);
     close(DMG_CHILD_FILE);
     if (status == DMG_OK && !plan->is_weighted) {
         graph->weight_kind = DMG_WEIGHT_NONE;

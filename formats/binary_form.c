@@ -7,8 +7,10 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "formats/binary_layout.h"
+#include "formats/pages.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -359,20 +361,124 @@ static dmg_status check_graph(const dmg_graph *graph, const unsigned char *base,
     return check_contents ? check_sections(graph, base, path) : DMG_OK;
 }
 
-/** What a graph of a mapping owns. */
-typedef struct mapping {
+/** What a graph of a file owns: a mapping of it, or a copy. */
+typedef struct contents {
     void *memory;
     uint64_t bytes;
-} mapping;
+    dmg_pages copy;
+    dmg_mapped_range *range; /**< of the mapping; NULL: nobody looks after it */
+} contents;
 
-static void release_mapping(void *owner)
+static void release_contents(void *owner)
 {
-    mapping *own = owner;
-    munmap(own->memory, own->bytes);
+    contents *own = owner;
+    if (own->copy.memory) {
+        dmg_pages_release(&own->copy);
+    } else {
+        munmap(own->memory, own->bytes);
+    }
+    if (own->range) {
+        atomic_store(&own->range->last, 0);
+        atomic_store(&own->range->first, 0);
+    }
     free(own);
 }
 
-dmg_status dmg_binary_form_map(int file, const char *path_for_errors, bool check_contents, dmg_graph *graph)
+static dmg_status cut_short(const char *path, uint64_t bytes, uint64_t expected)
+{
+    return dmg_error(DMG_ERR_FORMAT,
+                     "%s: was cut short while it was read, to %" PRIu64 " bytes of %" PRIu64
+                     ": read it again when nobody writes to it",
+                     path, bytes, expected);
+}
+
+static dmg_status copy_file(int file, const char *path, contents *own)
+{
+    dmg_status status = dmg_pages_resize(&own->copy, own->bytes, 1, "graph in its binary form");
+    own->memory = own->copy.memory;
+    for (uint64_t done = 0; status == DMG_OK && done < own->bytes;) {
+        ssize_t count = pread(file, (char *)own->memory + done, own->bytes - done, (off_t)done);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            status = dmg_error_errno(DMG_ERR_IO, errno, "%s: reading the binary form", path);
+        } else if (count == 0) {
+            status = cut_short(path, done, own->bytes);
+        } else {
+            done += (uint64_t)count;
+        }
+    }
+    if (status != DMG_OK) {
+        dmg_pages_release(&own->copy);
+    }
+    return status;
+}
+
+static bool is_sealed(int file)
+{
+    int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+/** Whether a mapping of the file is safe to touch, or looked after: then `*range` is this mapping's. */
+static bool may_map(int file, dmg_mapped_range **range)
+{
+    uintptr_t free_range = 0;
+    if (is_sealed(file)) {
+        *range = NULL;
+        return true;
+    }
+    return *range && atomic_compare_exchange_strong(&(*range)->first, &free_range, 1);
+}
+
+static dmg_status take_contents(int file, const char *path, dmg_mapped_range *range, contents *own)
+{
+    if (!may_map(file, &range)) {
+        return copy_file(file, path, own);
+    }
+    own->memory = mmap(NULL, own->bytes, PROT_READ, MAP_SHARED, file, 0);
+    if (own->memory == MAP_FAILED) {
+        int why = errno;
+        if (range) {
+            atomic_store(&range->first, 0);
+        }
+        return dmg_error_errno(DMG_ERR_IO, why, "%s: mapping %" PRIu64 " bytes", path, own->bytes);
+    }
+    own->range = range;
+    if (range) {
+        atomic_store(&range->first, (uintptr_t)own->memory);
+        atomic_store(&range->last, (uintptr_t)own->memory + own->bytes);
+    }
+    return DMG_OK;
+}
+
+/** What lies behind the end of a file in its last page reads as zeros, without a signal: ask at last how long it is. */
+static dmg_status check_still_whole(int file, const char *path, uint64_t bytes)
+{
+    struct stat about;
+    if (fstat(file, &about) != 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "%s", path);
+    }
+    return (uint64_t)about.st_size < bytes ? cut_short(path, (uint64_t)about.st_size, bytes) : DMG_OK;
+}
+
+static dmg_status check_all(int file, const char *path, bool check_contents, const contents *own, dmg_graph *graph)
+{
+    dmg_status status = check_header(own->memory, path, own->bytes);
+    if (status == DMG_OK) {
+        status = check_layout(own->memory, path);
+    }
+    if (status == DMG_OK) {
+        fill_graph(own->memory, graph);
+        status = check_graph(graph, own->memory, path, check_contents);
+    }
+    dmg_status whole = own->copy.memory ? DMG_OK : check_still_whole(file, path, own->bytes);
+    return whole == DMG_OK ? status : whole;
+}
+
+dmg_status dmg_binary_form_map(int file, const char *path_for_errors, bool check_contents, dmg_mapped_range *range,
+                               dmg_graph *graph)
 {
     memset(graph, 0, sizeof *graph);
     struct stat about;
@@ -387,32 +493,23 @@ dmg_status dmg_binary_form_map(int file, const char *path_for_errors, bool check
         return dmg_error(DMG_ERR_FORMAT, "%s: truncated: %" PRIu64 " bytes, and the header alone has %zu",
                          path_for_errors, bytes, sizeof(dmg_binary_header));
     }
-    mapping *own = malloc(sizeof *own);
+    contents *own = calloc(1, sizeof *own);
     if (!own) {
         return dmg_error(DMG_ERR_MEMORY, "%s: no memory", path_for_errors);
     }
     own->bytes = bytes;
-    own->memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
-    if (own->memory == MAP_FAILED) {
-        int why = errno;
-        free(own);
-        return dmg_error_errno(DMG_ERR_IO, why, "%s: mapping %" PRIu64 " bytes", path_for_errors, bytes);
-    }
-    const dmg_binary_header *header = own->memory;
-    dmg_status status = check_header(header, path_for_errors, bytes);
-    if (status == DMG_OK) {
-        status = check_layout(header, path_for_errors);
-    }
-    if (status == DMG_OK) {
-        fill_graph(own->memory, graph);
-        status = check_graph(graph, own->memory, path_for_errors, check_contents);
-    }
+    dmg_status status = take_contents(file, path_for_errors, range, own);
     if (status != DMG_OK) {
-        release_mapping(own);
+        free(own);
+        return status;
+    }
+    status = check_all(file, path_for_errors, check_contents, own, graph);
+    if (status != DMG_OK) {
+        release_contents(own);
         memset(graph, 0, sizeof *graph);
         return status;
     }
     graph->owner = own;
-    graph->release = release_mapping;
+    graph->release = release_contents;
     return DMG_OK;
 }

@@ -111,7 +111,7 @@ static void leave_out_weights(dmg_graph *graph)
 static dmg_status map_binary(const char *path, int file, const dmg_read_options *options, dmg_graph *graph,
                              dmg_read_report *report, bool *is_rebuilt)
 {
-    dmg_status status = dmg_binary_form_map(file, path, true, graph);
+    dmg_status status = dmg_binary_form_map(file, path, true, options->mapped_range, graph);
     report->has_weights = graph->weight_kind != DMG_WEIGHT_NONE;
     *is_rebuilt = status == DMG_OK && dmg_rebuild_is_needed(graph, options);
     if (*is_rebuilt) {

@@ -5,6 +5,7 @@
 #ifndef DMG_FORMATS_GRAPH_READER_H
 #define DMG_FORMATS_GRAPH_READER_H
 
+#include "formats/binary_form.h"
 #include "formats/graph.h"
 
 typedef enum dmg_format {
@@ -38,6 +39,8 @@ typedef struct dmg_read_options {
     bool with_reverse;     /**< make `in` for a directed graph */
     dmg_progress progress; /**< may be NULL */
     void *progress_context;
+    /** Where a binary form is mapped, for a program that takes SIGBUS (binary_form.h); NULL: it is copied. */
+    dmg_mapped_range *mapped_range;
 } dmg_read_options;
 
 typedef struct dmg_read_report {

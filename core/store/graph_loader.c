@@ -27,6 +27,7 @@ typedef struct graph_loader {
     uint32_t node_count;
     _Atomic uint64_t *progress_arcs;
     dmg_address extents[DMG_MEMORY_NODES_MAX]; /**< DMG_ADDRESS_NULL: none */
+    uint64_t rooms[DMG_MEMORY_NODES_MAX];      /**< bytes of each extent */
     uint64_t ends[DMG_MEMORY_NODES_MAX];       /**< bytes of each extent that are laid out so far */
     dmg_write_stream lists;
     dmg_write_stream entries;
@@ -57,14 +58,35 @@ static uint64_t end_of_batch(const graph_loader *loader, uint64_t vertex)
     return vertex + (left < DMG_STORE_BATCH_VERTICES ? left : DMG_STORE_BATCH_VERTICES);
 }
 
+static dmg_status changed_graph(const graph_loader *loader, uint64_t vertex)
+{
+    return dmg_error(DMG_ERR_CORRUPT,
+                     "the list of vertex %" PRIu64
+                     " is not what it was: the graph's file has changed while it was read",
+                     dmg_graph_id(loader->graph, (uint32_t)vertex));
+}
+
+/** Where a list begins, and its degree. The graph may lie in a file that others change: it never leads out of it. */
+static bool find_list(const graph_loader *loader, const dmg_adjacency *adjacency, uint64_t vertex, uint64_t *at,
+                      uint64_t *degree)
+{
+    uint64_t end = dmg_read_once_64(&adjacency->offsets[vertex + 1]);
+    *at = dmg_read_once_64(&adjacency->offsets[vertex]);
+    *degree = end - *at;
+    return *at <= end && end <= loader->graph->arc_count;
+}
+
 /** First pass over one direction: raise `ends` by its lists. */
 static dmg_status lay_out(graph_loader *loader, const stored_direction *direction)
 {
     const dmg_index_shape *shape = &loader->store->shape;
-    const uint64_t *offsets = direction->adjacency->offsets;
     uint32_t lengths[DMG_PARTITIONS_MAX];
     for (uint64_t vertex = loader->first; vertex < loader->last; vertex++) {
-        uint64_t degree = offsets[vertex + 1] - offsets[vertex];
+        uint64_t at;
+        uint64_t degree;
+        if (!find_list(loader, direction->adjacency, vertex, &at, &degree)) {
+            return changed_graph(loader, vertex);
+        }
         if (degree <= shape->in_place_degree_max) {
             continue;
         }
@@ -74,8 +96,8 @@ static dmg_status lay_out(graph_loader *loader, const stored_direction *directio
         }
         bool fit = dmg_edge_list_lengths_surely_fit(shape, degree);
         if (!fit) {
-            dmg_edge_list_lengths(shape, loader->store->partition_first,
-                                  direction->adjacency->destinations + offsets[vertex], (uint32_t)degree, lengths);
+            dmg_edge_list_lengths(shape, loader->store->partition_first, direction->adjacency->destinations + at,
+                                  (uint32_t)degree, lengths);
             fit = dmg_index_lengths_fit(shape, lengths);
         }
         uint64_t *end = &loader->ends[dmg_list_placement_node(&direction->placement, vertex)];
@@ -103,6 +125,7 @@ static dmg_status allocate_extents(graph_loader *loader, uint64_t job)
                 return dmg_error_prefix(status, "allocating edge lists");
             }
         }
+        loader->rooms[node] = loader->ends[node];
         loader->ends[node] = 0;
     }
     return DMG_OK;
@@ -136,8 +159,9 @@ static void write_edges(graph_loader *loader, const uint32_t *destinations, cons
     }
 }
 
-/** Write an out-of-place list behind those of its node, and fill its entry. */
-static void load_out_of_place(graph_loader *loader, uint32_t node, const uint32_t *destinations,
+/** Write an out-of-place list behind those of its node, and fill its entry. False when it is longer than it was laid
+ * out. */
+static bool load_out_of_place(graph_loader *loader, uint32_t node, const uint32_t *destinations,
                               const dmg_weight *weights, uint32_t degree, uint8_t *entry)
 {
     static const uint8_t zeros[8];
@@ -148,20 +172,27 @@ static void load_out_of_place(graph_loader *loader, uint32_t node, const uint32_
     bool fit = dmg_index_lengths_fit(shape, lengths);
     uint64_t end = loader->ends[node];
     dmg_list_place place = dmg_edge_list_place(shape, end, degree, !fit);
+    if (place.end > loader->rooms[node]) {
+        return false;
+    }
     dmg_index_entry_set_out_of_place(shape, degree, loader->extents[node] + place.offset, lengths, entry);
     dmg_write_stream_seek(&loader->lists, loader->extents[node] + end);
     dmg_write_stream_put(&loader->lists, zeros, place.offset - end);
     dmg_write_stream_put(&loader->lists, lengths, place.front_bytes);
     write_edges(loader, destinations, weights, degree);
     loader->ends[node] = place.end;
+    return true;
 }
 
 static dmg_status load_vertex(graph_loader *loader, const stored_direction *direction, uint64_t vertex, uint8_t *entry)
 {
     const dmg_index_shape *shape = &loader->store->shape;
     const dmg_adjacency *adjacency = direction->adjacency;
-    uint64_t at = adjacency->offsets[vertex];
-    uint64_t degree = adjacency->offsets[vertex + 1] - at;
+    uint64_t at;
+    uint64_t degree;
+    if (!find_list(loader, adjacency, vertex, &at, &degree)) {
+        return changed_graph(loader, vertex);
+    }
     if (degree == 0) {
         dmg_index_entry_set_in_place(shape, 0, NULL, entry);
         return DMG_OK;
@@ -176,7 +207,9 @@ static dmg_status load_vertex(graph_loader *loader, const stored_direction *dire
     }
     if (degree > shape->in_place_degree_max) {
         uint32_t node = dmg_list_placement_node(&direction->placement, vertex);
-        load_out_of_place(loader, node, destinations, weights, (uint32_t)degree, entry);
+        if (!load_out_of_place(loader, node, destinations, weights, (uint32_t)degree, entry)) {
+            return changed_graph(loader, vertex);
+        }
     } else if (weights) {
         uint32_t edges[DMG_INDEX_ENTRY_BYTES_MAX / 4];
         interleave(destinations, weights, degree, edges);

@@ -50,7 +50,7 @@ static dmg_status map_bytes(const void *bytes, size_t count, bool check_contents
 {
     int file = open_memory();
     CU_ASSERT_EQUAL_FATAL(pwrite(file, bytes, count, 0), (ssize_t)count);
-    dmg_status status = dmg_binary_form_map(file, "memory", check_contents, graph);
+    dmg_status status = dmg_binary_form_map(file, "memory", check_contents, NULL, graph);
     close(file);
     return status;
 }
@@ -99,7 +99,7 @@ static void graphs_come_back_as_they_were(void)
             dmg_graph mapped;
             CU_ASSERT_EQUAL_FATAL(support_read(texts[i], &options, &graph, NULL), DMG_OK);
             int file = write_graph(&graph);
-            CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, &mapped), DMG_OK);
+            CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, NULL, &mapped), DMG_OK);
             close(file);
             CU_ASSERT_TRUE(support_same_graphs(&graph, &mapped));
             CU_ASSERT_PTR_NOT_NULL(mapped.out.offsets);
@@ -117,7 +117,7 @@ static void large_graphs_come_back_as_they_were(void)
     dmg_graph mapped;
     CU_ASSERT_EQUAL_FATAL(dmg_kronecker_generate(&options, &graph), DMG_OK);
     int file = write_graph(&graph);
-    CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, &mapped), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, NULL, &mapped), DMG_OK);
     close(file);
     CU_ASSERT_TRUE(support_same_graphs(&graph, &mapped));
     dmg_graph_close(&mapped);
@@ -371,6 +371,48 @@ static void tiny_chunks_count_the_arcs_of_at_most_1024_ranges(void)
     dmg_graph_close(&graph);
 }
 
+/* Without a program that looks after a mapping there is none: cutting the file short must not end the process. */
+static void a_graph_outlives_its_file_being_cut_short(void)
+{
+    size_t count;
+    unsigned char *bytes = sample(&count);
+    dmg_graph graph;
+    int file = open_memory();
+    CU_ASSERT_EQUAL_FATAL(pwrite(file, bytes, count, 0), (ssize_t)count);
+    CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, NULL, &graph), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(ftruncate(file, 0), 0);
+    CU_ASSERT_EQUAL(graph.out.offsets[graph.vertex_count], graph.arc_count);
+    CU_ASSERT(graph.out.destinations[graph.arc_count - 1] < graph.vertex_count);
+    dmg_graph_close(&graph);
+    close(file);
+    free(bytes);
+}
+
+static void who_looks_after_a_mapping_is_told_where_it_is(void)
+{
+    size_t count;
+    unsigned char *bytes = sample(&count);
+    dmg_mapped_range range = {0};
+    dmg_graph graph;
+    dmg_graph second;
+    int file = open_memory();
+    CU_ASSERT_EQUAL_FATAL(pwrite(file, bytes, count, 0), (ssize_t)count);
+    CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, &range, &graph), DMG_OK);
+    uintptr_t offsets = (uintptr_t)graph.out.offsets;
+    CU_ASSERT(range.first < offsets && offsets < range.last);
+    CU_ASSERT_EQUAL(range.last - range.first, count);
+    /* One range is one mapping's: the second is a copy. */
+    CU_ASSERT_EQUAL_FATAL(dmg_binary_form_map(file, "memory", true, &range, &second), DMG_OK);
+    uintptr_t others = (uintptr_t)second.out.offsets;
+    CU_ASSERT(others < range.first || others >= range.last);
+    dmg_graph_close(&second);
+    CU_ASSERT(range.first < offsets);
+    dmg_graph_close(&graph);
+    CU_ASSERT_EQUAL(range.first, 0);
+    close(file);
+    free(bytes);
+}
+
 static void files_that_cannot_be_written_or_mapped_are_io_errors(void)
 {
     dmg_graph graph;
@@ -384,7 +426,7 @@ static void files_that_cannot_be_written_or_mapped_are_io_errors(void)
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
     CU_ASSERT_EQUAL(dmg_binary_form_write(&graph, ends[1], "pipe"), DMG_ERR_IO);
     dmg_graph mapped;
-    CU_ASSERT_EQUAL(dmg_binary_form_map(ends[0], "pipe", true, &mapped), DMG_ERR_IO);
+    CU_ASSERT_EQUAL(dmg_binary_form_map(ends[0], "pipe", true, NULL, &mapped), DMG_ERR_IO);
     close(ends[0]);
     close(ends[1]);
     dmg_graph_close(&graph);
@@ -420,6 +462,8 @@ int main(int argc, char **argv)
         DMG_TEST(headers_that_lie_with_a_right_checksum_are_refused),
         DMG_TEST(contents_that_lie_with_a_right_checksum_are_refused),
         DMG_TEST(tiny_chunks_count_the_arcs_of_at_most_1024_ranges),
+        DMG_TEST(a_graph_outlives_its_file_being_cut_short),
+        DMG_TEST(who_looks_after_a_mapping_is_told_where_it_is),
         DMG_TEST(files_that_cannot_be_written_or_mapped_are_io_errors),
         DMG_TEST(a_compressed_binary_file_is_refused_by_name),
         {NULL, NULL},
