@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+import time
 
-from harness import (IO, LIMIT, MALFORMED, USAGE, check, dmgraph, finish, one_line, path_of, require, write)
+from harness import (IO, LIMIT, MALFORMED, PROGRAM, USAGE, check, communicate, dmgraph, finish, one_line, path_of, require, write)
 
 BANNER = "%%MatrixMarket matrix coordinate "
 
@@ -198,6 +200,57 @@ def a_source_that_is_no_vertex():
     require(re.search(r"\b7\b", one_line(run.err)), run.err)
 
 
+def graph_with_ids(name):
+    """A binary form with a section of ids behind the lists, of a few megabytes: a path whose ids have gaps."""
+    lines = "".join(f"{7 * i} {7 * (i + 1)}\n" for i in range(150000))
+    dmgraph("convert", write("path.el", lines), path_of(name))
+    return path_of(name)
+
+
+def cut_short(code, errors, path):
+    require(code == MALFORMED, f"exit code {code} instead of {MALFORMED}: {errors}")
+    line = one_line(errors)
+    require(path in line and "cut short while" in line, line)
+
+
+def cut_while_the_result_is_written():
+    """The launcher has the ids mapped while it writes; a pipe that nobody empties stops it in between."""
+    path = graph_with_ids("cut.dmg")
+    pipe = path_of("result")
+    os.mkfifo(pipe)
+    process = subprocess.Popen([PROGRAM, "run", "cc", path, "--quiet", "--no-progress", "--output", pipe],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with open(pipe, "rb") as reader:
+        require(len(reader.read(4096)) == 4096, "the result is too short")
+        os.truncate(path, 8192)
+        reader.read()
+    _, errors = communicate(process)
+    cut_short(process.returncode, errors.decode(), path)
+
+
+def cut_at_any_moment():
+    """Whoever has the file mapped then: no signal, no silence, and no wrong answer."""
+    whole = graph_with_ids("whole.dmg")
+    path = path_of("moment.dmg")
+    began = time.monotonic()
+    right = dmgraph("run", "cc", whole, "--cns", "2", "--quiet", "--output", "-").out
+    takes = time.monotonic() - began
+    for moment in range(12):
+        shutil.copy(whole, path)
+        process = subprocess.Popen([PROGRAM, "run", "cc", path, "--cns", "2", "--quiet", "--no-progress", "--output", "-"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        timer = threading.Timer(takes * moment / 12, os.truncate, (path, 8192 if moment % 2 else 4096 * 300 + 8))
+        timer.start()
+        out, errors = communicate(process)
+        timer.cancel()
+        timer.join()
+        if process.returncode == 0:
+            require(out.decode() == right, f"another answer from a file that was cut after {moment} twelfths of a run")
+        else:
+            require(process.returncode == MALFORMED, f"exit code {process.returncode}: {errors.decode()}")
+            require(path in one_line(errors.decode()), errors.decode())
+
+
 def main():
     for what, name, content, number in TEXTS:
         check(f"{what} is refused with its line", text, name, content, number)
@@ -217,6 +270,8 @@ def main():
             check(f"a {damage} {suffix} file is refused", compressed, suffix, compress, damage)
     for damage in ("cut", "head", "longer", "counts"):
         check(f"a damaged binary form ({damage}) is refused", binary_form, damage)
+    check("a binary form that is cut short while the result is written is refused", cut_while_the_result_is_written)
+    check("a binary form that is cut short at any moment gives no wrong answer and no signal", cut_at_any_moment)
     check("a byte of the binary form's head that changes is harmless", every_byte_of_the_head)
     check("a file that is not there is an input error", no_file)
     check("a folder is no graph", a_folder)
