@@ -49,7 +49,8 @@ SPECIALISED double cached(const void *cache, uint64_t slot, bool is_single)
     return is_single ? (double)((const float *)cache)[slot] : ((const double *)cache)[slot];
 }
 
-SPECIALISED uint64_t slot_of(const uint8_t *edge, uint64_t first)
+/* Vertices are numbered in 32 bits: a source below the first wraps to a slot beyond the last. */
+SPECIALISED uint32_t slot_of(const uint8_t *edge, uint32_t first)
 {
     return dmg_read_once_32(edge) - first;
 }
@@ -62,25 +63,23 @@ SPECIALISED bool gather(const dmg_accumulate_run *run, const uint8_t *edges, uin
                         bool is_single, double *sum)
 {
     const void *cache = run->given;
-    const uint64_t first = run->first;
-    const uint64_t vertices = run->last - first;
+    const uint32_t first = (uint32_t)run->first;
+    const uint32_t vertices = (uint32_t)(run->last - run->first);
     double sums[4] = {0};
     const uint8_t *edge = edges;
     const uint8_t *end = edges + (uint64_t)count * stride;
     const uint8_t *end_of_fours = edges + (uint64_t)(count & ~UINT32_C(3)) * stride;
     for (; edge < end_of_fours; edge += 4 * stride) {
-        const uint64_t slots[4] = {slot_of(edge, first), slot_of(edge + stride, first),
-                                   slot_of(edge + 2 * stride, first), slot_of(edge + 3 * stride, first)};
-        if (slots[0] >= vertices || slots[1] >= vertices || slots[2] >= vertices || slots[3] >= vertices) {
-            return false;
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t slot = slot_of(edge + i * stride, first);
+            if (slot >= vertices) {
+                return false;
+            }
+            sums[i] += cached(cache, slot, is_single);
         }
-        sums[0] += cached(cache, slots[0], is_single);
-        sums[1] += cached(cache, slots[1], is_single);
-        sums[2] += cached(cache, slots[2], is_single);
-        sums[3] += cached(cache, slots[3], is_single);
     }
     for (; edge < end; edge += stride) {
-        uint64_t slot = slot_of(edge, first);
+        uint32_t slot = slot_of(edge, first);
         if (slot >= vertices) {
             return false;
         }
@@ -94,14 +93,15 @@ SPECIALISED bool gather(const dmg_accumulate_run *run, const uint8_t *edges, uin
 SPECIALISED bool gather_mixed(const dmg_accumulate_run *run, const dmg_vertex_edges *item, uint32_t stride,
                               bool is_single, double *sum)
 {
-    uint64_t vertices = run->last - run->first;
+    uint32_t vertices = (uint32_t)(run->last - run->first);
     uint64_t vertex_count = run->engine->store->vertex_count;
     *sum = 0;
     for (uint32_t i = 0; i < item->count; i++) {
-        uint64_t slot = slot_of(item->edges + (uint64_t)i * stride, run->first);
+        uint32_t source = dmg_read_once_32(item->edges + (uint64_t)i * stride);
+        uint32_t slot = source - (uint32_t)run->first;
         if (slot < vertices) {
             *sum += cached(run->given, slot, is_single);
-        } else if (slot + run->first >= vertex_count) {
+        } else if (source >= vertex_count) {
             return false;
         }
     }
@@ -272,7 +272,7 @@ static bool apply_references(void *context, uint32_t index, const dmg_vertex_edg
         double given = dmg_bits_to_double(values[i]);
         const uint8_t *end = items[i].edges + (uint64_t)items[i].count * stride;
         for (const uint8_t *edge = items[i].edges; edge < end; edge += stride) {
-            uint64_t slot = slot_of(edge, run->first);
+            uint32_t slot = slot_of(edge, (uint32_t)run->first);
             if (slot >= vertices) {
                 dmg_worker_note_stray(worker, DMG_STRAY_EDGE, items[i].vertex);
                 return false;
