@@ -53,6 +53,7 @@ static const char *const damage_names[] = {"none",
 /* How an algorithm walks, over what was damaged how. */
 struct setting {
     damage damage;
+    bool damages_bitmaps; /* as the second iteration begins */
     uint32_t ranks;
     dmg_engine_options engine;
 };
@@ -63,6 +64,8 @@ struct rank {
     const dmg_graph *graph;
     const dmg_algorithm *algorithm;
     uint32_t index;
+    dmg_channel *channel;
+    const dmg_job *job;
     dmg_status status;
     char sentence[512];
 };
@@ -139,6 +142,26 @@ static dmg_status damage_graph(const struct rank *rank, dmg_channel *channel, co
     return status == DMG_OK ? damage_index(channel, store, &store->in_index, rank->setting->damage) : status;
 }
 
+/* The run's arrays are in the catalog: the first are attributes and two bitmaps. Set the bits of no vertex in both. */
+static void damage_bitmaps(void *context, uint32_t iteration, uint64_t active_vertices)
+{
+    const struct rank *rank = context;
+    (void)active_vertices;
+    if (iteration != 1 || rank->index != 0) {
+        return;
+    }
+    for (int i = 1; i <= 2; i++) {
+        char name[DMG_CATALOG_NAME_BYTES];
+        dmg_range_array bitmap;
+        size_t bytes = sizeof bitmap;
+        uint64_t word = UINT64_MAX;
+        snprintf(name, sizeof name, "job/%016llx/array/%d", (unsigned long long)rank->job->id, i);
+        CU_ASSERT_EQUAL_FATAL(dmg_catalog_get(rank->channel, name, &bitmap, &bytes), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(bitmap.count, (VERTICES + 63) / 64);
+        CU_ASSERT_EQUAL(dmg_write(rank->channel, &word, dmg_range_array_address(&bitmap, bitmap.count - 1), 8), DMG_OK);
+    }
+}
+
 static dmg_status share_store(const struct rank *rank, dmg_channel *channel, dmg_job *job, dmg_graph_store *store)
 {
     size_t bytes = sizeof *store;
@@ -170,7 +193,7 @@ static uint32_t hub_of(const dmg_graph *graph)
     return hub;
 }
 
-static dmg_status run_on_engine(const struct rank *rank, dmg_client *client, dmg_channel *channel, dmg_job *job)
+static dmg_status run_on_engine(struct rank *rank, dmg_client *client, dmg_channel *channel, dmg_job *job)
 {
     const dmg_algorithm_options options = {
         .source = hub_of(rank->graph), .iterations_max = 3, .tolerance = 0, .damping = -1};
@@ -181,7 +204,12 @@ static dmg_status run_on_engine(const struct rank *rank, dmg_client *client, dmg
     memset(&result, 0, sizeof result);
     dmg_status status = share_store(rank, channel, job, &store);
     if (status == DMG_OK) {
-        status = dmg_engine_create(client, channel, job, &store, &rank->setting->engine, &engine);
+        dmg_engine_options engine_options = rank->setting->engine;
+        rank->channel = channel;
+        rank->job = job;
+        engine_options.on_iteration = rank->setting->damages_bitmaps ? damage_bitmaps : NULL;
+        engine_options.on_iteration_context = rank;
+        status = dmg_engine_create(client, channel, job, &store, &engine_options, &engine);
     }
     if (status == DMG_OK) {
         status = dmg_engine_load(engine, rank->graph, NULL);
@@ -337,6 +365,24 @@ static void damage_is_found_where_nothing_is_cached(void)
     walk("sssp", DMG_DIRECTION_PUSH, DMG_DENSITY_SPARSE);
 }
 
+static void bits_of_no_vertex_are_found_in_activation_bitmaps(void)
+{
+    static const dmg_direction directions[] = {DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL, DMG_DIRECTION_PUSH};
+    static const dmg_density densities[] = {DMG_DENSITY_DENSE, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE};
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX] = {0};
+    make_graph(&graph);
+    for (size_t i = 0; i < sizeof directions / sizeof *directions; i++) {
+        const struct setting setting = {.ranks = 1,
+                                        .damages_bitmaps = true,
+                                        .engine = {.threads = 1, .direction = directions[i], .density = densities[i]}};
+        run_job(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
+        CU_ASSERT_EQUAL(ranks[0].status, DMG_ERR_CORRUPT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(ranks[0].sentence, "bitmap"));
+    }
+    dmg_graph_close(&graph);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(damage_is_found_where_a_frontier_pushes),
     DMG_TEST(damage_is_found_where_vertices_pull_from_a_frontier),
@@ -345,6 +391,7 @@ static const dmg_test tests[] = {
     DMG_TEST(damage_is_found_where_every_vertex_pulls_minima),
     DMG_TEST(damage_is_found_where_sums_are_pushed),
     DMG_TEST(damage_is_found_where_sums_are_pulled),
+    DMG_TEST(bits_of_no_vertex_are_found_in_activation_bitmaps),
     {NULL, NULL},
 };
 
