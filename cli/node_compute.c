@@ -11,6 +11,7 @@
 #include "cli/control.h"
 #include "cli/engine_options.h"
 #include "cli/exit_code.h"
+#include "cli/file_guard.h"
 #include "cli/link_options.h"
 #include "cli/node_control.h"
 #include "cli/pool_watch.h"
@@ -19,7 +20,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/store/graph_catalog.h"
-#include "cli/file_guard.h"
 #include "formats/binary_form.h"
 
 #include <stdio.h>
