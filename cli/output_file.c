@@ -360,6 +360,40 @@ static dmg_status link_temporary(dmg_output_file *output)
     return dmg_error_errno(DMG_ERR_IO, errno, "%s: giving the file its name", output->path);
 }
 
+/** Some file systems keep nothing, or write at once, and say so with these. */
+static bool has_nothing_to_sync(int error)
+{
+    return error == EINVAL || error == ENOTSUP || error == EROFS;
+}
+
+/** A name that outlives a loss of power must not be of a file that does not: errors of the disk are seen here, too. */
+static dmg_status sync_contents(const dmg_output_file *output)
+{
+    if (fsync(output->file) == 0 || has_nothing_to_sync(errno)) {
+        return DMG_OK;
+    }
+    return dmg_error_errno(DMG_ERR_IO, errno, "%s: putting what was written on the disk", output->path);
+}
+
+static dmg_status sync_folder(const dmg_output_file *output)
+{
+    char *path = folder_of(output->target);
+    if (!path) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory for a path");
+    }
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(path);
+    /* Who may write into a folder need not be allowed to read it, and then has no way to ask. */
+    bool is_done = folder < 0 ? errno == EACCES : fsync(folder) == 0 || has_nothing_to_sync(errno);
+    int error = errno;
+    if (folder >= 0) {
+        close(folder);
+    }
+    return is_done ? DMG_OK
+                   : dmg_error_errno(DMG_ERR_IO, error, "%s: it is written, but putting its name on the disk failed",
+                                     output->path);
+}
+
 dmg_status dmg_output_file_commit(dmg_output_file *output)
 {
     dmg_status status = flush(output);
@@ -369,7 +403,8 @@ dmg_status dmg_output_file_commit(dmg_output_file *output)
     if (status != DMG_OK || !output->target) {
         return status;
     }
-    if (!output->temporary[0]) {
+    status = sync_contents(output);
+    if (status == DMG_OK && !output->temporary[0]) {
         status = link_temporary(output);
     }
     if (status == DMG_OK && rename(output->temporary, output->target) != 0) {
@@ -377,6 +412,7 @@ dmg_status dmg_output_file_commit(dmg_output_file *output)
     }
     if (status == DMG_OK) {
         output->temporary[0] = '\0';
+        status = sync_folder(output);
     }
     return status;
 }

@@ -36,7 +36,8 @@ bool dmg_output_file_is_same(const dmg_output_file *one, const dmg_output_file *
 dmg_status dmg_output_file_descriptor(dmg_output_file *output, int *descriptor);
 /** Append; written in large blocks. DMG_ERR_IO. */
 dmg_status dmg_output_file_write(dmg_output_file *output, const char *text, size_t bytes);
-/** Write what is left, and give the file its name. DMG_ERR_IO. To be closed in any case. */
+/** Write what is left, put it on the disk, give the file its name, and put that on the disk, too. DMG_ERR_IO. To be
+ * closed in any case. */
 dmg_status dmg_output_file_commit(dmg_output_file *output);
 /** Remove what has a temporary name, and nothing else: for a process that ends while others still write. NULL is
  * allowed. */

@@ -4,6 +4,7 @@ target_sources(unit-cli_options PRIVATE ${PROJECT_SOURCE_DIR}/cli/options.c ${PR
 dmg_unit_test(cli_files LINK dmg-transport PkgConfig::jansson)
 target_sources(unit-cli_files PRIVATE ${PROJECT_SOURCE_DIR}/cli/output_file.c ${PROJECT_SOURCE_DIR}/cli/control.c
                                        ${PROJECT_SOURCE_DIR}/cli/input_files.c)
+target_link_options(unit-cli_files PRIVATE -Wl,--wrap=fsync)
 dmg_unit_test(cli_pool_file LINK dmg-pool PkgConfig::jansson)
 target_sources(unit-cli_pool_file PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_file.c ${PROJECT_SOURCE_DIR}/cli/process.c
                                           ${PROJECT_SOURCE_DIR}/cli/token.c)

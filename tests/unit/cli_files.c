@@ -3,8 +3,10 @@
 
 #include "cli/control.h"
 #include "cli/output_file.h"
+#include "core/base/error.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,6 +30,31 @@ static int remove_folder(void)
 {
     unlink(path);
     return rmdir(folder);
+}
+
+/* The real one, watched: the linker sends the program's calls here. */
+int __real_fsync(int file);
+int __wrap_fsync(int file);
+
+static struct {
+    int files_before_name; /* regular files that were put on the disk while the name was not there */
+    int folders_after_name;
+    int fail_files; /* so many of them fail, as a disk does */
+} syncs;
+
+int __wrap_fsync(int file)
+{
+    struct stat facts;
+    bool has_name = access(path, F_OK) == 0;
+    CU_ASSERT_EQUAL_FATAL(fstat(file, &facts), 0);
+    if (S_ISREG(facts.st_mode) && syncs.fail_files > 0) {
+        syncs.fail_files--;
+        errno = EIO;
+        return -1;
+    }
+    syncs.files_before_name += S_ISREG(facts.st_mode) && !has_name;
+    syncs.folders_after_name += S_ISDIR(facts.st_mode) && has_name;
+    return __real_fsync(file);
 }
 
 static size_t file_count(void)
@@ -73,6 +100,35 @@ static void a_commit_replaces_what_was_there(void)
         CU_ASSERT_STRING_EQUAL(text, wanted);
         CU_ASSERT_EQUAL(file_count(), 1);
     }
+}
+
+static void an_output_is_on_the_disk_before_it_has_its_name(void)
+{
+    dmg_output_file *output = NULL;
+    unlink(path);
+    memset(&syncs, 0, sizeof syncs);
+    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, NULL, &output), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_output_file_write(output, "kept", 4), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_output_file_commit(output), DMG_OK);
+    dmg_output_file_close(output);
+    CU_ASSERT_EQUAL(syncs.files_before_name, 1);
+    CU_ASSERT_EQUAL(syncs.folders_after_name, 1);
+}
+
+static void a_disk_that_fails_leaves_what_was_there(void)
+{
+    char text[16];
+    dmg_output_file *output = NULL;
+    syncs.fail_files = 1;
+    CU_ASSERT_EQUAL_FATAL(dmg_output_file_open(path, NULL, &output), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_output_file_write(output, "lost", 4), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_output_file_commit(output), DMG_ERR_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "on the disk"));
+    dmg_output_file_close(output);
+    read_back(text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(text, "kept");
+    CU_ASSERT_EQUAL(file_count(), 1);
+    unlink(path);
 }
 
 static void large_outputs_arrive_whole(void)
@@ -223,6 +279,8 @@ int main(int argc, char **argv)
 {
     static const dmg_test file_tests[] = {DMG_TEST(a_file_without_a_commit_leaves_nothing),
                                           DMG_TEST(a_commit_replaces_what_was_there),
+                                          DMG_TEST(an_output_is_on_the_disk_before_it_has_its_name),
+                                          DMG_TEST(a_disk_that_fails_leaves_what_was_there),
                                           DMG_TEST(large_outputs_arrive_whole),
                                           DMG_TEST(a_link_keeps_its_place),
                                           DMG_TEST(what_is_read_is_not_written),
