@@ -96,6 +96,8 @@ typedef struct dmg_backend {
     void (*server_acquire)(void *implementation, uint64_t offset, uint64_t bytes);
     void (*server_acquire_wait)(void *implementation);
     void (*server_release)(void *implementation, uint64_t offset, uint64_t bytes);
+    /** dmg_server_give_back, for segments without a path, in ordinary pages and not prefaulted. */
+    bool (*server_give_back)(void *implementation, uint64_t offset, uint64_t bytes);
 
     /* Compute-node side. */
     dmg_status (*client_open)(dmg_client *client, const dmg_client_options *options,

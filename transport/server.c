@@ -23,6 +23,7 @@
 #define SPIN_ROUNDS          100
 #define SPIN_ROUNDS_SOFTWARE 8 /* a look at each channel goes to the memory and back */
 #define CLIENTS_INITIAL      16
+#define ORDINARY_PAGE_BYTES  4096
 
 static dmg_status copy_options(dmg_server *server, const dmg_server_options *options)
 {
@@ -135,6 +136,15 @@ void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes)
     if (server->backend->server_release) {
         server->backend->server_release(server->implementation, offset, bytes);
     }
+}
+
+bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes)
+{
+    const dmg_segment_options *segment = &server->options.segment;
+    /* Huge pages that are given back are anybody's: the next touch might find none, and end the process. */
+    return !segment->prefault && !segment->path && segment->page_size == DMG_PAGE_DEFAULT &&
+           dmg_server_placement(server).page_bytes <= ORDINARY_PAGE_BYTES &&
+           server->backend->server_give_back(server->implementation, offset, bytes);
 }
 
 void dmg_server_stop(dmg_server *server)
@@ -344,7 +354,8 @@ dmg_status dmg_server_serve(dmg_server *server)
         if (server->has_gone_clients) {
             report_gone_clients(server);
         }
-        if (handled > 0) {
+        bool has_more = server->options.on_round && server->options.on_round(server->options.context, server);
+        if (handled > 0 || has_more) {
             idle_rounds = 0;
         } else if (idle_rounds < spin_rounds) {
             idle_rounds++;

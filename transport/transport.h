@@ -151,6 +151,10 @@ typedef void (*dmg_request_handler)(void *context, dmg_server *server, const dmg
 /** A client closed (DMG_OK), or died or lost its lease (DMG_ERR_PEER). Runs on the serving thread, once a client. */
 typedef void (*dmg_client_gone_handler)(void *context, dmg_server *server, uint64_t client, dmg_status why);
 
+/** Runs on the serving thread, once a round, for housekeeping of less than a millisecond. True: there is more to do, so
+ * the server does not sleep. */
+typedef bool (*dmg_round_handler)(void *context, dmg_server *server);
+
 typedef struct dmg_server_options {
     const char *transport; /**< transport string */
     const char *bind;      /**< NULL: loopback, a free port or a fresh name */
@@ -160,6 +164,7 @@ typedef struct dmg_server_options {
     uint8_t token[DMG_TOKEN_BYTES]; /**< clients must show the same */
     dmg_request_handler on_request;
     dmg_client_gone_handler on_client_gone;
+    dmg_round_handler on_round; /**< may be NULL */
     void *context;
 } dmg_server_options;
 
@@ -197,6 +202,12 @@ void dmg_server_acquire_wait(dmg_server *server);
 /** True where the three do nothing. */
 bool dmg_server_is_coherent(const dmg_server *server);
 void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes);
+/**
+ * Give pages of the segment back to the system: the span (whole pages) reads as zero then, for everybody, and takes no
+ * memory until it is written again. False where pages have to stay: the segment was asked for with all its pages
+ * (prefault), in huge pages or with a path, or a card has them registered.
+ */
+bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes);
 /**
  * Serve until dmg_server_stop. Runs handlers in the calling thread; spins a little, then sleeps until something
  * arrives. `on_request` and `on_client_gone` are called from here only. Returns DMG_OK after a stop.

@@ -12,13 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** How long memory has to stay as it is before what is free of it goes back to the system. */
+#define GIVE_BACK_AFTER_NS UINT64_C(1000000000)
+
 struct dmg_memory_node {
     uint16_t node;
     dmg_server *server;
     dmg_segment_allocator *allocator;
     dmg_tenancy *tenancy;
-    dmg_catalog *catalog;       /* on node 0 only */
-    dmg_job_table *jobs;        /* on node 0 only */
+    dmg_catalog *catalog;      /* on node 0 only */
+    dmg_job_table *jobs;       /* on node 0 only */
+    uint64_t allocated_before; /* and when that changed */
+    uint64_t changed_ns;
     dmg_node_activity activity; /* without CPU time of serving, which is asked for when it is wanted */
 };
 
@@ -392,6 +397,26 @@ static void on_client_gone(void *context, dmg_server *server, uint64_t client, d
 
 /* ---- the node ---- */
 
+static bool give_back(void *context, uint64_t offset, uint64_t bytes)
+{
+    return dmg_server_give_back(context, offset, bytes);
+}
+
+/* Between two jobs memory is used again at once; what stays free for a while goes back to the system. */
+static bool tidy(void *context, dmg_server *server)
+{
+    (void)server;
+    dmg_memory_node *node = context;
+    uint64_t allocated;
+    dmg_segment_allocator_usage(node->allocator, &allocated, NULL, NULL);
+    uint64_t now_ns = dmg_now_ns();
+    if (allocated != node->allocated_before) {
+        node->allocated_before = allocated;
+        node->changed_ns = now_ns;
+    }
+    return now_ns - node->changed_ns >= GIVE_BACK_AFTER_NS && dmg_segment_allocator_give_back(node->allocator);
+}
+
 /* The allocator runs inside handlers, whose answers follow. */
 static void release_zeroed(void *context, uint64_t offset, uint64_t bytes)
 {
@@ -408,6 +433,7 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
         .peer_timeout_ns = options->peer_timeout_ns,
         .on_request = on_request,
         .on_client_gone = on_client_gone,
+        .on_round = tidy,
         .context = node,
     };
     memcpy(server_options.token, options->token, sizeof server_options.token);
@@ -419,6 +445,7 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
     }
     if (status == DMG_OK) {
         dmg_segment_allocator_on_zeroed(node->allocator, release_zeroed, node->server);
+        dmg_segment_allocator_on_give_back(node->allocator, give_back, node->server);
     }
     if (status == DMG_OK) {
         status = dmg_tenancy_create(release_job, node, &node->tenancy);

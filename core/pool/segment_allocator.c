@@ -36,6 +36,9 @@ struct dmg_segment_allocator {
     uint64_t peak;
     void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes);
     void *on_zeroed_context;
+    bool (*give_back)(void *context, uint64_t offset, uint64_t bytes); /* NULL: pages stay */
+    void *give_back_context;
+    uint64_t given_back_end; /* free memory below it is zero */
 };
 
 dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator)
@@ -69,6 +72,34 @@ void dmg_segment_allocator_on_zeroed(dmg_segment_allocator *allocator,
 {
     allocator->on_zeroed = on_zeroed;
     allocator->on_zeroed_context = context;
+}
+
+void dmg_segment_allocator_on_give_back(dmg_segment_allocator *allocator,
+                                        bool (*give_back)(void *context, uint64_t offset, uint64_t bytes),
+                                        void *context)
+{
+    allocator->give_back = give_back;
+    allocator->give_back_context = context;
+}
+
+bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator)
+{
+    if (allocator->give_back == NULL || allocator->given_back_end == allocator->total) {
+        return false;
+    }
+    uint64_t offset = allocator->given_back_end;
+    uint64_t bytes = dmg_space_find_dirty(allocator->space, DMG_SEGMENT_GIVE_BACK_STEP_BYTES, &offset);
+    if (bytes == 0) {
+        allocator->given_back_end = allocator->total;
+        return false;
+    }
+    if (!allocator->give_back(allocator->give_back_context, offset, bytes)) {
+        allocator->give_back = NULL;
+        return false;
+    }
+    dmg_space_set_clean(allocator->space, offset, bytes);
+    allocator->given_back_end = offset + bytes;
+    return true;
 }
 
 static void tell_zeroed(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t bytes)
@@ -216,6 +247,9 @@ static bool extent_release(dmg_segment_allocator *allocator, const extent *relea
         return false;
     }
     allocator->allocated -= released->bytes;
+    /* What jemalloc gives back to the space with it can lie anywhere. */
+    uint64_t freed_from = released->is_in_arena ? 0 : released->offset;
+    allocator->given_back_end = freed_from < allocator->given_back_end ? freed_from : allocator->given_back_end;
     return true;
 }
 

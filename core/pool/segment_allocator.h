@@ -8,7 +8,8 @@
  *
  * Extents are zeroed before they are used. Memory that was never handed out is zero already and is not touched, which
  * keeps a fresh node's start quick and its memory not resident. Memory that is used again is zeroed in steps of bounded
- * length, one a request of the owner, so that the serving thread answers others (leases!) in between.
+ * length, one a request of the owner, so that the serving thread answers others (leases!) in between. Free memory whose
+ * pages were given back to the system is zero, too.
  *
  * Used by the serving thread alone.
  */
@@ -17,6 +18,7 @@
 
 #include "dmgraph/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** The first page of a segment is its header: no extent is there. */
@@ -27,6 +29,8 @@
 #define DMG_SEGMENT_LARGE_BYTES (UINT64_C(256) << 10)
 /** Memory that one step zeroes. */
 #define DMG_SEGMENT_ZERO_STEP_BYTES (UINT64_C(32) << 20)
+/** Memory that one step gives back: less than a millisecond. */
+#define DMG_SEGMENT_GIVE_BACK_STEP_BYTES (UINT64_C(4) << 20)
 
 typedef struct dmg_segment_allocator dmg_segment_allocator;
 
@@ -35,6 +39,15 @@ dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segme
 /** Have a function told of every part of the segment that the allocator has written: memory that it zeroed. */
 void dmg_segment_allocator_on_zeroed(dmg_segment_allocator *allocator,
                                      void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes), void *context);
+/**
+ * Have free memory given back to the system, step by step: `give_back` drops the pages of a part of the segment, which
+ * reads as zero from then on, or says false when this segment's pages stay; then it is not asked again.
+ */
+void dmg_segment_allocator_on_give_back(dmg_segment_allocator *allocator,
+                                        bool (*give_back)(void *context, uint64_t offset, uint64_t bytes),
+                                        void *context);
+/** One step of that, DMG_SEGMENT_GIVE_BACK_STEP_BYTES at most. False when nothing is left to give back. */
+bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator);
 /** NULL is allowed. */
 void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator);
 

@@ -20,6 +20,8 @@ struct dmg_space {
     uint32_t count;
     uint32_t limit;
     uint64_t used_end; /* nothing at or above it was ever taken */
+    uint8_t *clean;    /* by page: 1 when it is free and zero, though it was used */
+    uint64_t page_count;
 };
 
 dmg_status dmg_space_create(uint64_t first, uint64_t end, uint32_t range_limit, dmg_space **space)
@@ -39,6 +41,15 @@ dmg_status dmg_space_create(uint64_t first, uint64_t end, uint32_t range_limit, 
         free(made);
         return dmg_error_errno(DMG_ERR_MEMORY, errno, "mapping the list of free ranges of a segment");
     }
+    made->page_count = end / DMG_SPACE_PAGE_BYTES;
+    made->clean =
+        mmap(NULL, made->page_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made->clean == MAP_FAILED) {
+        int error = errno;
+        munmap(ranges, range_limit * sizeof(space_range));
+        free(made);
+        return dmg_error_errno(DMG_ERR_MEMORY, error, "mapping the list of clean pages of a segment");
+    }
     pthread_mutex_init(&made->lock, NULL);
     made->ranges = ranges;
     made->limit = range_limit;
@@ -54,6 +65,7 @@ void dmg_space_destroy(dmg_space *space)
     if (space == NULL) {
         return;
     }
+    munmap(space->clean, space->page_count);
     munmap(space->ranges, space->limit * sizeof(space_range));
     pthread_mutex_destroy(&space->lock);
     free(space);
@@ -110,6 +122,17 @@ static bool ranges_cut(dmg_space *space, uint32_t index, uint64_t start, uint64_
     return true;
 }
 
+/* How much from the beginning of [start, end) may have been used; all of it may be from now on. */
+static uint64_t dirty_take(dmg_space *space, uint64_t start, uint64_t end)
+{
+    uint64_t dirty_end = space->used_end < end ? space->used_end : end;
+    while (dirty_end > start && space->clean[dirty_end / DMG_SPACE_PAGE_BYTES - 1]) {
+        dirty_end -= DMG_SPACE_PAGE_BYTES;
+    }
+    memset(space->clean + start / DMG_SPACE_PAGE_BYTES, 0, (end - start) / DMG_SPACE_PAGE_BYTES);
+    return dirty_end > start ? dirty_end - start : 0;
+}
+
 bool dmg_space_take(dmg_space *space, uint64_t bytes, uint64_t alignment, uint64_t alignment_base, uint64_t *offset,
                     uint64_t *dirty_bytes)
 {
@@ -127,7 +150,7 @@ bool dmg_space_take(dmg_space *space, uint64_t bytes, uint64_t alignment, uint64
         }
         uint64_t end = start + bytes;
         *offset = start;
-        *dirty_bytes = space->used_end <= start ? 0 : (space->used_end < end ? space->used_end - start : bytes);
+        *dirty_bytes = dirty_take(space, start, end);
         if (space->used_end < end) {
             space->used_end = end;
         }
@@ -159,6 +182,41 @@ bool dmg_space_give(dmg_space *space, uint64_t offset, uint64_t bytes)
     }
     pthread_mutex_unlock(&space->lock);
     return is_kept;
+}
+
+uint64_t dmg_space_find_dirty(dmg_space *space, uint64_t limit, uint64_t *offset)
+{
+    uint64_t found = 0;
+    pthread_mutex_lock(&space->lock);
+    uint32_t index = ranges_lower_bound(space, *offset);
+    index -= index > 0; /* the one before may reach beyond */
+    for (; index < space->count && found == 0; index++) {
+        const space_range *range = &space->ranges[index];
+        uint64_t begin = range->offset > *offset ? range->offset : *offset;
+        uint64_t end = range->offset + range->bytes;
+        end = end < space->used_end ? end : space->used_end;
+        if (begin >= end) {
+            continue;
+        }
+        uint64_t page_end = end / DMG_SPACE_PAGE_BYTES;
+        uint64_t page = begin / DMG_SPACE_PAGE_BYTES;
+        const uint8_t *first = memchr(space->clean + page, 0, page_end - page);
+        page = first ? (uint64_t)(first - space->clean) : page_end;
+        while (page < page_end && !space->clean[page] && found < limit) {
+            page++;
+            found += DMG_SPACE_PAGE_BYTES;
+        }
+        *offset = found > 0 ? page * DMG_SPACE_PAGE_BYTES - found : *offset;
+    }
+    pthread_mutex_unlock(&space->lock);
+    return found;
+}
+
+void dmg_space_set_clean(dmg_space *space, uint64_t offset, uint64_t bytes)
+{
+    pthread_mutex_lock(&space->lock);
+    memset(space->clean + offset / DMG_SPACE_PAGE_BYTES, 1, bytes / DMG_SPACE_PAGE_BYTES);
+    pthread_mutex_unlock(&space->lock);
 }
 
 void dmg_space_left(dmg_space *space, uint64_t *free_bytes, uint64_t *largest_bytes)

@@ -4,7 +4,8 @@
  *
  * Free ranges stand in one sorted array, neighbours are merged, and the lowest range that fits is taken, so that memory
  * that was touched before is used again before memory that never was. What was never handed out is known to be zero
- * still, and nobody has to touch it.
+ * still, and nobody has to touch it; and so is what was given back to the system in the meantime, whose pages come
+ * anew.
  *
  * The array is mapped once and never grows, and no function allocates memory: jemalloc calls from inside its own
  * allocations. A lock makes the functions thread-safe, because jemalloc may return extents from a background thread if
@@ -43,6 +44,16 @@ bool dmg_space_take(dmg_space *space, uint64_t bytes, uint64_t alignment, uint64
                     uint64_t *dirty_bytes);
 /** Give back any part of what was taken. False when there is no room to remember it: it stays taken. */
 bool dmg_space_give(dmg_space *space, uint64_t offset, uint64_t bytes);
+/**
+ * Find free memory that was used and is not known to be zero: the lowest from `*offset` on.
+ *
+ * @param limit           look for so many bytes at most, a multiple of the page
+ * @param[in,out] offset  where to begin to look; then where it lies
+ * @return how many bytes that are; 0: there are none
+ */
+uint64_t dmg_space_find_dirty(dmg_space *space, uint64_t limit, uint64_t *offset);
+/** What dmg_space_find_dirty found, and is still free, is zero now. */
+void dmg_space_set_clean(dmg_space *space, uint64_t offset, uint64_t bytes);
 /** Bytes that are free, and the largest free range. */
 void dmg_space_left(dmg_space *space, uint64_t *free_bytes, uint64_t *largest_bytes);
 

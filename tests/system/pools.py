@@ -66,7 +66,7 @@ class Pool:
         self.name = name
         words = ["pool", "start", "--name", name, "--transport", TRANSPORT, "--mns", mns, "--memory", memory]
         for option, value in options.items():
-            words += ["--" + option.replace("_", "-"), value]
+            words += ["--" + option.replace("_", "-"), *([] if value is True else [value])]
         self.words = words
 
     def __enter__(self):
@@ -361,6 +361,45 @@ def loads_side_by_side():
         wait_until("an empty pool", lambda: sum(allocated()) == 0)
 
 
+def held(node):
+    """Bytes of memory, shared or its own, that a memory node's segment takes, whoever has touched its pages."""
+    total = 0
+    for line in read(f"/proc/{node}/smaps").decode().splitlines():
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            begin, end = (int(word, 16) for word in words[0].split("-"))
+            is_large = end - begin >= 256 << 20
+            is_shared = "s" in words[1]
+        elif is_large and is_shared and words[0] == "Size:":
+            total += os.stat(f"/proc/{node}/map_files/{begin:x}-{end:x}").st_blocks * 512
+        elif is_large and not is_shared and words[0] == "Rss:":
+            total += int(words[1]) << 10
+    return total
+
+
+def unloaded_graphs_give_their_pages_back():
+    graph = random_graph("pages.el", 20000, 150000)
+    with Pool(mns=1, memory="256M"):
+        node, = children("memory-node")
+        run("load", graph, "--pool", "p", "--as", "stays")
+        before = allocated()[0]
+        run("load", graph, "--pool", "p", "--as", "goes")
+        taken = allocated()[0] - before
+        require(taken > 1 << 20, f"a graph of 150,000 edges takes {taken} bytes")
+        loaded = held(node)
+        run("unload", "goes", "--pool", "p")
+        wait_until("the pages to be given back", lambda: held(node) <= loaded - taken)
+        same(answer_of("cc", "stays"), expected(graph, "cc"))
+        run("load", graph, "--pool", "p", "--as", "again")
+        same(answer_of("cc", "again"), expected(graph, "cc"))
+    with Pool(mns=1, memory="256M", prefault=True):
+        node, = children("memory-node")
+        run("load", graph, "--pool", "p", "--as", "goes")
+        run("unload", "goes", "--pool", "p")
+        time.sleep(1.5)
+        require(held(node) >= 256 << 20, "pages of a prefaulted segment have gone")
+
+
 def a_graph_in_use_is_not_unloaded():
     with Pool():
         run("load", SMALL, "--pool", "p", "--as", "small")
@@ -596,7 +635,7 @@ def main():
             negative_weights_are_refused_by_their_line, status_says_what_there_is, names_are_taken_once, misuse,
             a_graph_larger_than_any_memory_node, memory_follows_the_sizes_of_the_nodes,
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
-            a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
+            unloaded_graphs_give_their_pages_back, a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
             a_run_that_is_suspended_loses_its_lease_and_says_so,
             clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,

@@ -263,22 +263,71 @@ static void zeroing_goes_in_steps_and_only_for_the_owner(void)
     segment_close(&used);
 }
 
+static size_t resident_pages(const segment *used)
+{
+    size_t pages = used->bytes / PAGE;
+    unsigned char *resident = malloc(pages);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(resident);
+    CU_ASSERT_EQUAL_FATAL(mincore(used->memory, used->bytes, resident), 0);
+    size_t count = 0;
+    for (size_t page = 0; page < pages; page++) {
+        count += resident[page] & 1;
+    }
+    free(resident);
+    return count;
+}
+
 static void fresh_memory_is_not_touched(void)
 {
     segment used = segment_open(256 * MIB);
     uint64_t offset;
     CU_ASSERT_EQUAL(segment_allocate(&used, 200 * MIB, 0, &offset), DMG_OK);
     CU_ASSERT_EQUAL(segment_allocate(&used, 100000, 0, &offset), DMG_OK);
-    size_t pages = used.bytes / PAGE;
-    unsigned char *resident = malloc(pages);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(resident);
-    CU_ASSERT_EQUAL_FATAL(mincore(used.memory, used.bytes, resident), 0);
-    size_t count = 0;
-    for (size_t page = 0; page < pages; page++) {
-        count += resident[page] & 1;
+    CU_ASSERT_EQUAL(resident_pages(&used), 0);
+    segment_close(&used);
+}
+
+static bool drop_pages(void *context, uint64_t offset, uint64_t bytes)
+{
+    const segment *used = context;
+    CU_ASSERT_TRUE(bytes <= DMG_SEGMENT_GIVE_BACK_STEP_BYTES);
+    return madvise(used->memory + offset, bytes, MADV_DONTNEED) == 0;
+}
+
+static void freed_memory_goes_back_and_is_not_zeroed_again(void)
+{
+    segment used = segment_open(128 * MIB);
+    uint64_t kept, freed, small, again, dirty_left;
+    dmg_segment_allocator_on_give_back(used.allocator, drop_pages, &used);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 3 * MIB + PAGE, 0, &kept), DMG_OK);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 70 * MIB + PAGE, 0, &freed), DMG_OK);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 3 * PAGE, 0, &small), DMG_OK);
+    memset(used.memory + kept, 0x55, 3 * MIB + PAGE);
+    memset(used.memory + freed, 0xaa, 70 * MIB + PAGE);
+    memset(used.memory + small, 0xbb, 3 * PAGE);
+    CU_ASSERT_FALSE(dmg_segment_allocator_give_back(used.allocator));
+    size_t before = resident_pages(&used);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_free(used.allocator, freed), DMG_OK);
+    uint32_t steps = 0;
+    while (dmg_segment_allocator_give_back(used.allocator)) {
+        steps++;
     }
-    CU_ASSERT_EQUAL(count, 0);
-    free(resident);
+    CU_ASSERT_EQUAL(steps, 18);
+    CU_ASSERT_EQUAL(before - resident_pages(&used), (70 * MIB + PAGE) / PAGE);
+    /* The same place again: nothing of it is touched. */
+    before = resident_pages(&used);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_allocate(used.allocator, 70 * MIB + PAGE, 0, 7, &again, &dirty_left), DMG_OK);
+    CU_ASSERT_EQUAL(again, freed);
+    CU_ASSERT_EQUAL(dirty_left, 0);
+    CU_ASSERT_EQUAL(resident_pages(&used), before);
+    CU_ASSERT_TRUE(bytes_are(used.memory + again, 70 * MIB + PAGE, 0));
+    CU_ASSERT_TRUE(bytes_are(used.memory + kept, 3 * MIB + PAGE, 0x55));
+    CU_ASSERT_TRUE(bytes_are(used.memory + small, 3 * PAGE, 0xbb));
+    /* Used and freed once more, it is dirty again. */
+    memset(used.memory + again, 0xcc, 70 * MIB);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_free(used.allocator, again), DMG_OK);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 70 * MIB, 0, &again), DMG_OK);
+    CU_ASSERT_TRUE(bytes_are(used.memory + again, 70 * MIB, 0));
     segment_close(&used);
 }
 
@@ -463,6 +512,7 @@ int main(int argc, char **argv)
         DMG_TEST(only_the_begin_of_a_live_extent_can_be_freed),
         DMG_TEST(zeroing_goes_in_steps_and_only_for_the_owner),
         DMG_TEST(fresh_memory_is_not_touched),
+        DMG_TEST(freed_memory_goes_back_and_is_not_zeroed_again),
         DMG_TEST(the_extents_of_a_job_are_freed_together),
         DMG_TEST(the_number_of_extents_is_bounded),
         DMG_TEST(too_small_segments_are_refused),

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ACQUIRED_INITIAL 64
 
@@ -76,6 +77,12 @@ void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t byte
         dmg_shm_mark_written(&server->agent, &server->view, offset, bytes);
         dmg_shm_write_back(&server->agent, &server->view, offset, bytes, DMG_SHM_NODE_WRITE);
     }
+}
+
+bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes)
+{
+    dmg_shm_server *server = implementation;
+    return !server->coherence.is_software && madvise((char *)server->segment.pointer + offset, bytes, MADV_REMOVE) == 0;
 }
 
 /* ---- what compute nodes leave to the memory node without coherence ---- */

@@ -137,6 +137,13 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
     return status;
 }
 
+bool dmg_ucx_segment_give_back(const dmg_ucx_segment *segment, const char *transports, uint64_t offset, uint64_t bytes)
+{
+    bool is_private = segment->mapping != NULL;
+    return (is_private || dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) &&
+           madvise(segment->start + offset, bytes, is_private ? MADV_DONTNEED : MADV_REMOVE) == 0;
+}
+
 void dmg_ucx_segment_destroy(dmg_ucx_segment *segment)
 {
     if (segment->handle != NULL) {

@@ -90,6 +90,12 @@ void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes)
     return server->segment.start;
 }
 
+bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t bytes)
+{
+    const dmg_ucx_server *server = implementation;
+    return dmg_ucx_segment_give_back(&server->segment, server->data_transports, offset, bytes);
+}
+
 /* ---- creation ---- */
 
 static bool has_free_hugepages(uint64_t bytes)
