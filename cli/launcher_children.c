@@ -19,6 +19,20 @@
 #define GRACE_TERM_NS        (1000 * DMG_MILLISECOND_NS)
 #define GRACE_KILL_NS        (5000 * DMG_MILLISECOND_NS)
 #define GIVING_BACK_NS_A_GIB (5000 * DMG_MILLISECOND_NS)
+
+/** When memory runs out, the kernel is to take a compute node before the launcher, which can say what happened. Any
+ * process may raise its own. */
+static void offer_to_kill(void)
+{
+    static const char badness[] = "500";
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file >= 0) {
+        ssize_t ignored = write(file, badness, sizeof badness - 1);
+        (void)ignored;
+        close(file);
+    }
+}
+
 /** Between fork and exec: only what is async-signal-safe. */
 static void become_child(const dmg_launcher *launcher, const char *subcommand, int control, int file, int output,
                          pid_t launcher_pid)
@@ -38,6 +52,9 @@ static void become_child(const dmg_launcher *launcher, const char *subcommand, i
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != launcher_pid) {
         _exit(EXIT_FAILURE); /* it died before the line above */
+    }
+    if (output < 0) {
+        offer_to_kill();
     }
     /* Both descriptors first go above the places that they shall take. */
     int control_copy = fcntl(control, F_DUPFD_CLOEXEC, DMG_CHILD_FILE + 1);

@@ -7,6 +7,7 @@
 #define DMG_CLI_LAUNCHER_STATE_H
 
 #include "cli/launcher.h"
+#include "core/base/memory_room.h"
 #include "core/base/watch.h"
 
 #include <poll.h>
@@ -20,8 +21,9 @@ struct dmg_launcher {
     sigset_t signal_mask_before;
     int signal; /* that cancelled the run */
     uint64_t peer_timeout_ns;
-    dmg_watch watch;       /* of the children; looks once a turn of the loop */
-    uint64_t memory_bytes; /* that nodes give back at their end */
+    dmg_memory_kills kills_before; /* when it was made */
+    dmg_watch watch;               /* of the children; looks once a turn of the loop */
+    uint64_t memory_bytes;         /* that nodes give back at their end */
     dmg_launcher_message on_message;
     void *message_context;
     dmg_status message_status; /* of on_message, when it failed */

@@ -80,6 +80,14 @@ static dmg_status report_death(const dmg_launcher *launcher, const dmg_child *ch
                              dmg_child_kind_name(child->kind), child->index, child->pid, number, strsignal(number),
                              moment, (double)limit / (1024 * 1024));
         }
+        const char *shortage = number == SIGKILL ? dmg_memory_kills_since(&launcher->kills_before) : NULL;
+        if (shortage) {
+            return dmg_error(DMG_ERR_MEMORY,
+                             "%s %" PRIu32 " (pid %d) was killed by signal %d (%s) %s: %s: give it more memory, or let "
+                             "it do with less (smaller --memory, fewer compute nodes or threads)",
+                             dmg_child_kind_name(child->kind), child->index, child->pid, number, strsignal(number),
+                             moment, shortage);
+        }
         return dmg_error(DMG_ERR_PEER, "%s %" PRIu32 " (pid %d) was killed by signal %d (%s) %s",
                          dmg_child_kind_name(child->kind), child->index, child->pid, number, strsignal(number), moment);
     }

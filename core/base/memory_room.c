@@ -89,13 +89,15 @@ typedef struct group_version {
     const char *limit;
     const char *usage;
     const char *const *reclaimable;
+    const char *events; /* where its kills are counted */
 } group_version;
 
 static const char *const reclaimable_1[] = {"total_inactive_file", "total_active_file", NULL};
 static const char *const reclaimable_2[] = {"inactive_file", "active_file", "slab_reclaimable", NULL};
 static const group_version version_1 = {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                                        reclaimable_1};
-static const group_version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", reclaimable_2};
+                                        reclaimable_1, "memory.oom_control"};
+static const group_version version_2 = {"sys/fs/cgroup", "memory.max", "memory.current", reclaimable_2,
+                                        "memory.events"};
 
 static void look_at_group(const char *root, const group_version *version, const char *group, dmg_memory_room *room)
 {
@@ -136,13 +138,15 @@ static void look_at_groups(const char *root, const group_version *version, char 
     }
 }
 
-/* A line is "NUMBER:CONTROLLERS:GROUP"; version 2 has no controllers. */
-static void look_at_line(const char *root, char *line, dmg_memory_room *room)
+/* A line of /proc/self/cgroup is "NUMBER:CONTROLLERS:GROUP"; version 2 has no controllers. NULL: it is not about
+ * memory.
+ */
+static const group_version *memory_group(char *line, char **memory_group)
 {
     char *controllers = strchr(line, ':');
     char *group = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!group) {
-        return;
+        return NULL;
     }
     *group++ = '\0';
     group[strcspn(group, "\n")] = '\0';
@@ -151,25 +155,66 @@ static void look_at_line(const char *root, char *line, dmg_memory_room *room)
     for (const char *at = controllers; *at; at += strcspn(at, ","), at += *at == ',') {
         is_memory = is_memory || (strcspn(at, ",") == 6 && strncmp(at, "memory", 6) == 0);
     }
-    if (is_memory || !*controllers) {
-        look_at_groups(root, is_memory ? &version_1 : &version_2, group, room);
-    }
+    *memory_group = group;
+    return is_memory ? &version_1 : !*controllers ? &version_2 : NULL;
 }
 
 void dmg_memory_room_read(const char *root, dmg_memory_room *room)
 {
     char path[PATH_MAX];
     char line[PATH_MAX];
+    char *group;
     *room = (dmg_memory_room){.available_bytes = UINT64_MAX, .limiter = "this machine"};
     look_at_machine(root, room);
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
-        look_at_line(root, line, room);
+        const group_version *version = memory_group(line, &group);
+        if (version) {
+            look_at_groups(root, version, group, room);
+        }
     }
     if (file) {
         fclose(file);
     }
+}
+
+/* ---- kills for lack of memory ---- */
+
+void dmg_memory_kills_read(const char *root, dmg_memory_kills *kills)
+{
+    static const char *const keys[] = {"oom_kill", NULL};
+    char path[PATH_MAX];
+    char line[PATH_MAX];
+    char *group;
+    *kills = (dmg_memory_kills){0};
+    snprintf(path, sizeof path, "%s/proc/vmstat", root);
+    (void)sum_of(path, keys, 1, &kills->machine);
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const group_version *version = memory_group(line, &group);
+        char events[PATH_MAX];
+        uint64_t count;
+        if (version) {
+            snprintf(events, sizeof events, "%s/%s%s/%s", root, version->mount, group, version->events);
+            kills->group += sum_of(events, keys, 1, &count) ? count : 0;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+const char *dmg_memory_kills_since(const dmg_memory_kills *before)
+{
+    dmg_memory_kills now;
+    dmg_memory_kills_read("", &now);
+    if (now.group > before->group) {
+        return "the control group's limit of memory was reached, and the kernel killed a process for it";
+    }
+    return now.machine > before->machine ? "the machine ran out of memory, and the kernel killed a process for it"
+                                         : NULL;
 }
 
 /* ---- address space ---- */

@@ -25,6 +25,18 @@ void dmg_memory_room_read(const char *root, dmg_memory_room *room);
 /** The same for memory that has to lie on one NUMA node: what of the node is free, or holds pages of files. */
 void dmg_memory_room_read_node(const char *root, int node, dmg_memory_room *room);
 
+/** Processes that the kernel has killed for lack of memory so far: on this machine, and of this process's control
+ * group. 0 where nobody counts. */
+typedef struct dmg_memory_kills {
+    uint64_t machine;
+    uint64_t group;
+} dmg_memory_kills;
+
+/** `root` as above. Thread-safe. */
+void dmg_memory_kills_read(const char *root, dmg_memory_kills *kills);
+/** What has been short since then, as a clause for people; NULL: nobody was killed for that. */
+const char *dmg_memory_kills_since(const dmg_memory_kills *before);
+
 /**
  * How many bytes this process may still map under its limit of address space (`ulimit -v`), which is put into
  * `*limit_bytes`; UINT64_MAX and UINT64_MAX without a limit. Thread-safe.

@@ -101,6 +101,21 @@ static void control_groups_of_version_1_limit_it_too(void)
     CU_ASSERT_STRING_EQUAL(room.limiter, "the control group /jobs");
 }
 
+static void kills_for_memory_are_counted_of_the_machine_and_the_group(void)
+{
+    dmg_memory_kills kills;
+    put("proc/vmstat", "oom_kill_other 9\noom_kill 7\n");
+    put("proc/self/cgroup", "0::/jobs/kills\n");
+    put("sys/fs/cgroup/jobs/kills/memory.events", "low 1\noom 5\noom_kill 3\noom_group_kill 4\n");
+    dmg_memory_kills_read(root, &kills);
+    CU_ASSERT_EQUAL(kills.machine, 7);
+    CU_ASSERT_EQUAL(kills.group, 3);
+    put("proc/self/cgroup", "4:memory:/jobs/kills\n");
+    put("sys/fs/cgroup/memory/jobs/kills/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+    dmg_memory_kills_read(root, &kills);
+    CU_ASSERT_EQUAL(kills.group, 2);
+}
+
 static void room_of_a_numa_node_is_what_is_free_or_holds_files(void)
 {
     dmg_memory_room room;
@@ -199,6 +214,7 @@ static const dmg_test tests[] = {
     DMG_TEST(room_of_a_machine_is_available_memory_and_free_swap_space),
     DMG_TEST(tightest_control_group_around_a_process_limits_its_room),
     DMG_TEST(control_groups_of_version_1_limit_it_too),
+    DMG_TEST(kills_for_memory_are_counted_of_the_machine_and_the_group),
     DMG_TEST(room_of_a_numa_node_is_what_is_free_or_holds_files),
     DMG_TEST(address_space_that_is_left_falls_with_what_is_mapped),
     DMG_TEST(all_pages_are_there_once_populated_and_keep_their_contents),
