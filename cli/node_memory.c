@@ -16,13 +16,24 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 /* For the signal handler alone, which gets no context. */
 static dmg_memory_node *_Atomic served_node;
 
-static void stop_on_signal(int number)
+/* Who sent the signal that stopped it; written by the handler once, read when serving has ended. */
+static volatile sig_atomic_t stopping_signal, sender_pid, sender_user;
+
+static void stop_on_signal(int number, siginfo_t *info, void *context)
 {
-    (void)number;
+    (void)context;
+    if (stopping_signal == 0) {
+        sender_pid = (sig_atomic_t)info->si_pid;
+        sender_user = (sig_atomic_t)info->si_uid;
+        stopping_signal = number;
+    }
     dmg_memory_node *node = served_node;
     if (node) {
         dmg_memory_node_stop(node);
@@ -77,8 +88,25 @@ static dmg_status send_usage(dmg_node_control *control, const dmg_memory_node *n
 static void serve_until_signal(dmg_memory_node *node)
 {
     served_node = node;
-    const struct sigaction action = {.sa_handler = stop_on_signal};
+    const struct sigaction action = {.sa_sigaction = stop_on_signal, .sa_flags = SA_SIGINFO};
     sigaction(SIGTERM, &action, NULL);
+}
+
+/** Into the pool's log, whatever its level: a log without an end says that the node was killed. */
+static void log_life(uint16_t node, const char *event)
+{
+    char text[64] = "?";
+    time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local)) {
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &local);
+    }
+    fprintf(stderr, "%s memory node %u: %s pid=%d", text, (unsigned int)node, event, (int)getpid());
+    if (stopping_signal != 0) {
+        fprintf(stderr, " signal=%d sender_pid=%d sender_user=%d", (int)stopping_signal, (int)sender_pid,
+                (int)sender_user);
+    }
+    fputc('\n', stderr);
 }
 
 static dmg_status serve_run(dmg_node_control *control, dmg_memory_node *node)
@@ -93,7 +121,7 @@ static dmg_status serve_run(dmg_node_control *control, dmg_memory_node *node)
     return status == DMG_OK ? send_usage(control, node) : status;
 }
 
-static dmg_status serve_pool(dmg_node_control *control, dmg_memory_node *node)
+static dmg_status serve_pool(dmg_node_control *control, dmg_memory_node *node, uint16_t number)
 {
     if (dmg_memory_node_has_files(node)) {
         serve_until_signal(node);
@@ -106,7 +134,9 @@ static dmg_status serve_pool(dmg_node_control *control, dmg_memory_node *node)
     if (status == DMG_OK) {
         /* Only now: before, a signal just ends the process, which has nothing to tell, and no files. */
         serve_until_signal(node);
+        log_life(number, "started");
         status = dmg_memory_node_serve(node);
+        log_life(number, "ended");
     }
     return status;
 }
@@ -137,7 +167,7 @@ static int run(dmg_settings *settings)
         dmg_node_control_end_in_order(control);
     }
     if (status == DMG_OK) {
-        status = (is_detached ? serve_pool : serve_run)(control, node);
+        status = is_detached ? serve_pool(control, node, options.node) : serve_run(control, node);
     }
     if (status != DMG_OK && is_detached) {
         dmg_exit_with_error(status); /* into the pool's log */

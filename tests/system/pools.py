@@ -6,6 +6,7 @@ Usage: pools.py TRANSPORT
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -575,6 +576,35 @@ def clean_removes_what_killed_pools_left():
     wait_until("that no shared memory and no socket is left", nothing_is_left, 10)
 
 
+def the_log_says_who_ended_a_memory_node():
+    with Pool(mns=2):
+        ended, killed = (node["pid"] for node in status()["memory_nodes"])
+        log = os.path.join(POOLS, "p.log")
+        os.kill(ended, signal.SIGTERM)
+        os.kill(killed, signal.SIGKILL)
+        wait_until("the nodes to end", lambda: not is_alive(ended) and not is_alive(killed))
+        lines = read(log).decode().splitlines()
+        for pid in (ended, killed):
+            require(sum(f"started pid={pid}" in line for line in lines) == 1, f"{lines}")
+        wanted = f"ended pid={ended} signal=15 sender_pid={os.getpid()} sender_user={os.getuid()}"
+        require(sum(line.endswith(wanted) for line in lines) == 1, f"{wanted}: {lines}")
+        require(not any(f"ended pid={killed}" in line for line in lines), f"{lines}")
+
+
+def descriptors_are_limited_by_the_hard_limit_alone():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    require(hard > 256, f"the hard limit is {hard}")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        with Pool(mns=1):
+            node, = children("memory-node")
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            require(resource.prlimit(node, resource.RLIMIT_NOFILE) == (hard, hard), "the limit was not raised")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
 def a_file_that_is_open_to_others_is_not_believed():
     with Pool(mns=1):
         path = os.path.join(POOLS, "p.pool")
@@ -639,6 +669,7 @@ def main():
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
             a_run_that_is_suspended_loses_its_lease_and_says_so,
             clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
+            the_log_says_who_ended_a_memory_node, descriptors_are_limited_by_the_hard_limit_alone,
             an_interrupted_start_leaves_nothing):
         check(function.__name__, function)
     finish()
