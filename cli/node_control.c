@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BEAT_MS_MAX 200
@@ -319,7 +320,19 @@ static void print_line(dmg_log_level level, const char *line, void *context)
 {
     static const char *const names[] = {
         [DMG_LOG_DEBUG] = "debug", [DMG_LOG_INFO] = "info", [DMG_LOG_WARNING] = "warning"};
-    fprintf(stderr, "%s: %s: %s\n", (const char *)context, names[level], line);
+    char at[40] = "?";
+    struct timespec now;
+    struct tm local;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (localtime_r(&now.tv_sec, &local)) {
+        strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%S", &local);
+    }
+    if (level == DMG_LOG_WARNING) {
+        fprintf(stderr, "%s: %s: %s\n", (const char *)context, names[level], line);
+    } else {
+        fprintf(stderr, "%s: %s: %s time=%s.%03ld pid=%d\n", (const char *)context, names[level], line, at,
+                now.tv_nsec / 1000000, (int)getpid());
+    }
 }
 
 void dmg_log_to_stderr(const char *process_name, uint64_t level)

@@ -232,7 +232,9 @@ void dmg_server_channel_opened(dmg_server *server, uint64_t client)
                 (unsigned int)server->options.node, client);
         return;
     }
-    known->channels++;
+    if (known->channels++ == 0) {
+        dmg_log(DMG_LOG_DEBUG, "client_came", "node=%u client=%016" PRIx64, (unsigned int)server->options.node, client);
+    }
 }
 
 void dmg_server_channel_closed(dmg_server *server, uint64_t client, dmg_status why)
@@ -325,6 +327,8 @@ static void report_gone_clients(dmg_server *server)
         dmg_server_client *client = &server->clients[i];
         if (client->is_gone && !client->is_reported) {
             client->is_reported = true;
+            dmg_log(DMG_LOG_DEBUG, "client_gone", "node=%u client=%016" PRIx64 " why=%s",
+                    (unsigned int)server->options.node, client->id, client->why == DMG_OK ? "closed" : "lost");
             if (server->options.on_client_gone) {
                 server->options.on_client_gone(server->options.context, server, client->id, client->why);
             }

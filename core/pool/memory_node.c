@@ -2,6 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/pool/apply_updates.h"
 #include "core/pool/catalog.h"
 #include "core/pool/job_table.h"
@@ -9,6 +10,7 @@
 #include "core/pool/segment_allocator.h"
 #include "core/pool/tenancy.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +163,8 @@ static dmg_status handle_drop(dmg_memory_node *node, const dmg_request *request)
     if (status == DMG_OK) {
         reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
         dmg_segment_allocator_free_job(node->allocator, asked->job);
+        dmg_log(DMG_LOG_DEBUG, "job_dropped", "node=%u client=%016" PRIx64 " job=%" PRIu64 " bytes=%" PRIu64,
+                node->node, request->client, asked->job, reply.bytes);
     }
     bool is_done = status == DMG_OK || status == DMG_ERR_NOT_FOUND;
     return is_done ? answer(node, request, &reply, sizeof reply) : status;
@@ -200,6 +204,10 @@ static dmg_status handle_catalog_put(dmg_memory_node *node, const dmg_request *r
     if (status == DMG_OK) {
         status = dmg_catalog_insert(node->catalog, asked->job, asked->name, asked + 1, asked->bytes);
     }
+    if (status == DMG_OK) {
+        dmg_log(DMG_LOG_DEBUG, "catalog_put", "client=%016" PRIx64 " job=%" PRIu64 " name=\"%s\"", request->client,
+                asked->job, asked->name);
+    }
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
 }
 
@@ -221,6 +229,9 @@ static dmg_status handle_catalog_remove(dmg_memory_node *node, const dmg_request
     dmg_status status = check_name(asked->name, sizeof asked->name, "a catalog entry");
     if (status == DMG_OK) {
         status = dmg_catalog_erase(node->catalog, asked->name);
+    }
+    if (status == DMG_OK) {
+        dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", request->client, asked->name);
     }
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
 }
@@ -256,6 +267,9 @@ static dmg_status handle_catalog_remove_unused(dmg_memory_node *node, const dmg_
     if (status == DMG_OK) {
         status = dmg_catalog_erase(node->catalog, asked->name);
     }
+    if (status == DMG_OK) {
+        dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", request->client, asked->name);
+    }
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
 }
 
@@ -274,6 +288,8 @@ static dmg_status handle_join(dmg_memory_node *node, const dmg_request *request)
     if (status != DMG_OK) {
         return status;
     }
+    dmg_log(DMG_LOG_DEBUG, "job_joined", "client=%016" PRIx64 " job=\"%s\" rank=%u size=%u", request->client,
+            asked->name, asked->rank, asked->size);
     return dmg_job_table_join_within(node->jobs, request->client, request->reply_token, asked->parent, asked->name,
                                      asked->rank, asked->size);
 }
@@ -381,6 +397,8 @@ static void on_request(void *context, dmg_server *server, const dmg_request *req
     dmg_status status = dispatch(context, request);
     if (status != DMG_OK) {
         const char *sentence = dmg_error_message();
+        dmg_log(DMG_LOG_DEBUG, "refused", "client=%016" PRIx64 " type=%u why=\"%s\"", request->client, request->type,
+                sentence);
         dmg_server_reply(server, request->reply_token, status, sentence, strlen(sentence));
     }
 }

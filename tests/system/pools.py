@@ -591,6 +591,22 @@ def the_log_says_who_ended_a_memory_node():
         require(not any(f"ended pid={killed}" in line for line in lines), f"{lines}")
 
 
+def the_log_tells_at_debug_who_did_what():
+    graph = write("told.el", "1 2\n2 3\n")
+    with Pool(mns=1, log_level="debug"):
+        run("load", graph, "--pool", "p", "--as", "told")
+        run("load", graph, "--pool", "p", "--as", "told", expect=None)
+        run("run", "bfs", "told", "--pool", "p", "--source", "1", "--quiet")
+        run("unload", "told", "--pool", "p")
+        log = read(os.path.join(POOLS, "p.log")).decode()
+        lines = log.splitlines()
+        for event in ("client_came", "client_gone", "job_joined", "catalog_put", "catalog_removed", "job_dropped"):
+            found = [line for line in lines if f" debug: {event} " in line]
+            require(found, f"no {event} in the log: {log}")
+            require(all("client=" in line and "time=" in line and "pid=" in line for line in found), f"{found}")
+        require(any("catalog_put" in line and "told" in line for line in lines), "the graph is not named")
+
+
 def descriptors_are_limited_by_the_hard_limit_alone():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     require(hard > 256, f"the hard limit is {hard}")
@@ -669,7 +685,8 @@ def main():
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
             a_run_that_is_suspended_loses_its_lease_and_says_so,
             clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
-            the_log_says_who_ended_a_memory_node, descriptors_are_limited_by_the_hard_limit_alone,
+            the_log_says_who_ended_a_memory_node, the_log_tells_at_debug_who_did_what,
+            descriptors_are_limited_by_the_hard_limit_alone,
             an_interrupted_start_leaves_nothing):
         check(function.__name__, function)
     finish()
