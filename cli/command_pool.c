@@ -32,6 +32,7 @@ typedef struct node_state {
     uint64_t allocated;
     uint64_t peak;
     uint64_t total;
+    dmg_pool_quarantined quarantined; /* a part of what is allocated */
 } node_state;
 
 typedef struct pool_status {
@@ -42,6 +43,26 @@ typedef struct pool_status {
     json_t *graphs; /* for --json */
     uint64_t graph_count;
 } pool_status;
+
+/** What was freed and is given to nobody yet, and for whom it waits. */
+static void print_quarantine(const dmg_pool_quarantined *waiting)
+{
+    printf("           %s of it freed, and kept from others until what could still write there has ended:",
+           dmg_text_bytes(waiting->bytes).text);
+    for (uint64_t i = 0; i < waiting->clients && i < DMG_POOL_QUARANTINE_PIDS; i++) {
+        if (waiting->pids[i] != 0) {
+            printf("%s process %" PRIu64, i > 0 ? "," : "", waiting->pids[i]);
+        } else {
+            printf("%s a compute node that is not known here", i > 0 ? "," : "");
+        }
+    }
+    if (waiting->clients > DMG_POOL_QUARANTINE_PIDS) {
+        printf(", and %" PRIu64 " more", waiting->clients - DMG_POOL_QUARANTINE_PIDS);
+    } else if (waiting->clients == 0) {
+        printf(" the job that had it");
+    }
+    putchar('\n');
+}
 
 static void print_node(const pool_status *pool, uint32_t index)
 {
@@ -55,6 +76,9 @@ static void print_node(const pool_status *pool, uint32_t index)
         printf(", a segment of %s", dmg_text_bytes(node->segment_bytes).text);
     }
     printf("; %s\n", node->address);
+    if (state->quarantined.bytes > 0) {
+        print_quarantine(&state->quarantined);
+    }
 }
 
 static json_t *node_json(const pool_status *pool, uint32_t index)
@@ -66,6 +90,14 @@ static json_t *node_json(const pool_status *pool, uint32_t index)
                                (json_int_t)(state->has_usage ? state->total : node->segment_bytes));
     json_object_set_new(object, "allocated_bytes",
                         state->has_usage ? json_integer((json_int_t)state->allocated) : json_null());
+    json_object_set_new(object, "quarantined_bytes",
+                        state->has_usage ? json_integer((json_int_t)state->quarantined.bytes) : json_null());
+    json_t *pids = json_array();
+    for (uint64_t i = 0; i < state->quarantined.clients && i < DMG_POOL_QUARANTINE_PIDS; i++) {
+        uint64_t pid = state->quarantined.pids[i];
+        json_array_append_new(pids, pid != 0 ? json_integer((json_int_t)pid) : json_null());
+    }
+    json_object_set_new(object, "quarantined_for", pids);
     json_object_set_new(object, "peak_bytes", state->has_usage ? json_integer((json_int_t)state->peak) : json_null());
     return object;
 }
@@ -118,6 +150,9 @@ static dmg_status ask_nodes(pool_status *pool)
     for (uint32_t node = 0; node < pool->pool.file.node_count && status == DMG_OK; node++) {
         node_state *state = &pool->nodes[node];
         status = dmg_pool_usage(pool->pool.channel, (uint16_t)node, &state->allocated, &state->peak, &state->total);
+        if (status == DMG_OK) {
+            status = dmg_pool_quarantine(pool->pool.channel, (uint16_t)node, &state->quarantined);
+        }
         state->has_usage = status == DMG_OK;
     }
     return status;

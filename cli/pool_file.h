@@ -10,7 +10,7 @@
 #ifndef DMG_CLI_POOL_FILE_H
 #define DMG_CLI_POOL_FILE_H
 
-#include "cli/process.h"
+#include "core/base/process.h"
 #include "transport/transport.h"
 
 #include <jansson.h>

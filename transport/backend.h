@@ -13,6 +13,7 @@
 #ifndef DMG_TRANSPORT_BACKEND_H
 #define DMG_TRANSPORT_BACKEND_H
 
+#include "core/base/process.h"
 #include "core/base/watch.h"
 #include "transport/transport.h"
 
@@ -81,6 +82,8 @@ typedef struct dmg_backend {
     const char *(*server_address)(void *implementation);
     void *(*server_segment)(void *implementation, uint64_t *bytes);
     dmg_placement (*server_placement)(void *implementation);
+    /** Whether clients reach the segment by themselves, and not only through messages; NULL: they do. */
+    bool (*server_is_reachable)(void *implementation);
     /** dmg_server_has_files; NULL: never. */
     bool (*server_has_files)(void *implementation);
     /** Handle what has arrived; returns how many things that were. */
@@ -164,16 +167,25 @@ static inline dmg_status dmg_call_answer(dmg_call *call, dmg_status reply_status
     return DMG_OK;
 }
 
-/** A channel of this client said hello (with the right token). A client may have many channels. */
-void dmg_server_channel_opened(dmg_server *server, uint64_t client);
+/**
+ * A channel of this client said hello (with the right token). A client may have many channels; its process is taken
+ * from the first. A pid of 0: it is on another host, or not known.
+ */
+void dmg_server_channel_opened(dmg_server *server, uint64_t client, const dmg_process *process);
 /** A channel of this client closed (DMG_OK), or broke (DMG_ERR_PEER: the client counts as dead). */
 void dmg_server_channel_closed(dmg_server *server, uint64_t client, dmg_status why);
 /** A message has arrived. Leases are handled here; the rest goes to the handler. */
 void dmg_server_deliver(dmg_server *server, const dmg_request *request);
 /** The counters that a backend adds to when it serves one-sided operations by message. */
 dmg_counters *dmg_server_mutable_counters(dmg_server *server);
-/** Whether this client is unknown, or was declared dead: nothing is done for it any more. */
-bool dmg_server_client_is_gone(dmg_server *server, uint64_t client);
+/**
+ * Why nothing is done for this client any more: a sentence for it, or NULL. Whatever a memory node executes for a
+ * client asks here first: dmg_server_deliver by itself, a backend before the one-sided operations that it serves by
+ * message, which it answers by DMG_ERR_PEER and the sentence. A flag is tested while no client is gone.
+ */
+const char *dmg_server_refusal(dmg_server *server, uint64_t client);
+/** The compute node's side of it: the node's answer to a lease or a one-sided operation was DMG_ERR_PEER and this. */
+void dmg_client_refused(dmg_client *client, uint16_t node, const void *sentence, size_t bytes);
 /** The serve loop's watch, which looks at the clock once a round: for stamps and silences of those who connect. */
 const dmg_watch *dmg_server_watch(const dmg_server *server);
 /** The counters that a backend adds to on a channel's thread. */

@@ -160,6 +160,13 @@ void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why)
     }
 }
 
+void dmg_client_refused(dmg_client *client, uint16_t node, const void *sentence, size_t bytes)
+{
+    char why[sizeof client->nodes->why];
+    snprintf(why, sizeof why, "refused: %.*s", (int)(bytes < sizeof why ? bytes : sizeof why), (const char *)sentence);
+    dmg_client_mark_dead(client, node, why);
+}
+
 void dmg_client_acquire(dmg_client *client)
 {
     if (client->backend->client_acquire) {

@@ -28,7 +28,11 @@ typedef struct dmg_server_client {
     uint64_t heard_ns; /**< a stamp of the server's watch */
     uint32_t channels;
     bool is_gone;
-    bool is_reported; /**< on_client_gone was called */
+    bool has_lost_lease;    /**< is gone since it was silent, not since a channel of it ended */
+    bool is_reported;       /**< on_client_gone was called */
+    bool is_lost;           /**< is gone, and may still reach the segment by itself */
+    dmg_process process;    /**< pid 0: not known */
+    int process_descriptor; /**< a pidfd while it is lost, or -1 */
     dmg_status why;
 } dmg_server_client;
 
@@ -44,9 +48,13 @@ struct dmg_server {
     dmg_server_client *clients;
     uint32_t client_count;
     uint32_t client_capacity;
-    bool has_gone_clients; /**< some client is gone and has to be reported or forgotten */
-    dmg_watch watch;       /**< looks once a round of the serve loop */
-    dmg_link_offer link;   /**< of the clocks of this node's emulated link; no descriptor until a client asks */
+    uint32_t lost_count;
+    uint64_t next_look_ns;    /**< at lost clients, on the real clock */
+    bool has_gone_clients;    /**< some client is gone and has to be reported or forgotten */
+    bool has_unknown_clients; /**< there was no memory for one */
+    bool refuses_some;        /**< some client is gone or not known: requests have to be looked up */
+    dmg_watch watch;          /**< looks once a round of the serve loop */
+    dmg_link_offer link;      /**< of the clocks of this node's emulated link; no descriptor until a client asks */
 };
 
 struct dmg_client {

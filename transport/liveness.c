@@ -43,10 +43,8 @@ static void take_answer(dmg_client *client, uint16_t node, node_watch *watch, co
     watch->renewed_ns = clock->clock_ns;
     dmg_status status = watch->completion.status != DMG_OK ? watch->completion.status : watch->call.reply_status;
     if (status != DMG_OK) {
-        char why[SENTENCE_BYTES + 64];
-        snprintf(why, sizeof why, "refused the lease: %.*s",
-                 watch->completion.status == DMG_OK ? (int)watch->call.reply_bytes : 0, watch->sentence);
-        dmg_client_mark_dead(client, node, why);
+        dmg_client_refused(client, node, watch->sentence,
+                           watch->completion.status == DMG_OK ? watch->call.reply_bytes : 0);
     }
 }
 

@@ -24,6 +24,7 @@
 #define SPIN_ROUNDS_SOFTWARE 8 /* a look at each channel goes to the memory and back */
 #define CLIENTS_INITIAL      16
 #define ORDINARY_PAGE_BYTES  4096
+#define LOOK_NS              UINT64_C(10000000) /* between two looks at what became of lost clients */
 
 static dmg_status copy_options(dmg_server *server, const dmg_server_options *options)
 {
@@ -84,6 +85,11 @@ void dmg_server_destroy(dmg_server *server)
     }
     if (server->link.descriptor >= 0) {
         close((int)server->link.descriptor);
+    }
+    for (uint32_t i = 0; i < server->client_count; i++) {
+        if (server->clients[i].process_descriptor >= 0) {
+            close(server->clients[i].process_descriptor);
+        }
     }
     free(server->clients);
     free(server->transport);
@@ -207,7 +213,7 @@ static dmg_server_client *add_client(dmg_server *server, uint64_t id)
         server->client_capacity = capacity;
     }
     dmg_server_client *client = &server->clients[server->client_count++];
-    *client = (dmg_server_client){.id = id, .heard_ns = server->watch.now_ns};
+    *client = (dmg_server_client){.id = id, .heard_ns = server->watch.now_ns, .process_descriptor = -1};
     return client;
 }
 
@@ -217,17 +223,20 @@ static void mark_gone(dmg_server *server, dmg_server_client *client, dmg_status 
         client->is_gone = true;
         client->why = why;
     }
-    server->has_gone_clients = true;
+    server->has_gone_clients = server->refuses_some = true;
 }
 
-void dmg_server_channel_opened(dmg_server *server, uint64_t client)
+void dmg_server_channel_opened(dmg_server *server, uint64_t client, const dmg_process *process)
 {
     dmg_server_client *known = find_client(server, client);
     if (!known) {
         known = add_client(server, client);
+        if (known) {
+            known->process = *process;
+        }
     }
     if (!known) {
-        /* Its requests are refused in dmg_server_deliver. */
+        server->has_unknown_clients = server->refuses_some = true;
         dmg_log(DMG_LOG_WARNING, "client_refused", "node=%u client=%016" PRIx64 " why=\"out of memory\"",
                 (unsigned int)server->options.node, client);
         return;
@@ -268,16 +277,29 @@ static void offer_link(dmg_server *server, const dmg_request *request)
     dmg_server_reply(server, request->reply_token, DMG_OK, &server->link, sizeof server->link);
 }
 
+const char *dmg_server_refusal(dmg_server *server, uint64_t client)
+{
+    if (!server->refuses_some) {
+        return NULL;
+    }
+    const dmg_server_client *known = find_client(server, client);
+    if (!known) {
+        return "the memory node had no memory for one more client";
+    }
+    if (!known->is_gone) {
+        return NULL;
+    }
+    return known->has_lost_lease
+               ? "this compute node was silent for longer than the peer timeout, and was given up: start it again"
+               : "this compute node was given up, as a connection of it broke: start it again";
+}
+
 void dmg_server_deliver(dmg_server *server, const dmg_request *request)
 {
+    const char *refusal = dmg_server_refusal(server, request->client);
     dmg_server_client *client = find_client(server, request->client);
-    if (!client) {
-        refuse(server, request, DMG_ERR_MEMORY, "the memory node had no memory for one more client");
-        return;
-    }
-    if (client->is_gone) {
-        refuse(server, request, DMG_ERR_PEER,
-               "this compute node was declared dead: a channel of it broke, or it was silent for the peer timeout");
+    if (refusal || !client) {
+        refuse(server, request, DMG_ERR_PEER, refusal ? refusal : "this compute node is not known here");
         return;
     }
     client->heard_ns = server->watch.now_ns;
@@ -295,12 +317,6 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
     }
 }
 
-bool dmg_server_client_is_gone(dmg_server *server, uint64_t client)
-{
-    const dmg_server_client *known = find_client(server, client);
-    return !known || known->is_gone;
-}
-
 const dmg_watch *dmg_server_watch(const dmg_server *server)
 {
     return &server->watch;
@@ -314,7 +330,65 @@ static void expire_leases(dmg_server *server)
             dmg_log(DMG_LOG_INFO, "lease_expired", "node=%u client=%016" PRIx64 " silence_ms=%" PRIu64,
                     (unsigned int)server->options.node, client->id,
                     dmg_watch_silence_ns(&server->watch, client->heard_ns) / MILLISECOND_NS);
+            client->has_lost_lease = true;
             mark_gone(server, client, DMG_ERR_PEER);
+        }
+    }
+}
+
+/* A process that is known counts as long as it lives: it may close its connections and go on. */
+static bool has_ended(dmg_server_client *client)
+{
+    return client->process.pid > 0 ? dmg_process_has_ended(&client->process, &client->process_descriptor)
+                                   : client->channels == 0;
+}
+
+static bool is_reachable(const dmg_server *server)
+{
+    return !server->backend->server_is_reachable || server->backend->server_is_reachable(server->implementation);
+}
+
+static void report_gone_client(dmg_server *server, dmg_server_client *client)
+{
+    client->is_reported = true;
+    client->is_lost = client->why != DMG_OK && is_reachable(server) && !has_ended(client);
+    server->lost_count += client->is_lost;
+    dmg_log(DMG_LOG_DEBUG, "client_gone", "node=%u client=%016" PRIx64 " why=%s", (unsigned int)server->options.node,
+            client->id, client->why == DMG_OK ? "closed" : "lost");
+    if (client->is_lost) {
+        dmg_log(DMG_LOG_INFO, "client_lost", "node=%u client=%016" PRIx64 " pid=%d", (unsigned int)server->options.node,
+                client->id, client->process.pid);
+    }
+    if (server->options.on_client_gone) {
+        server->options.on_client_gone(server->options.context, server, client->id, client->why);
+    }
+}
+
+bool dmg_server_is_lost(dmg_server *server, uint64_t client)
+{
+    const dmg_server_client *known = find_client(server, client);
+    return known && known->is_lost;
+}
+
+int dmg_server_client_pid(dmg_server *server, uint64_t client)
+{
+    const dmg_server_client *known = find_client(server, client);
+    return known ? known->process.pid : 0;
+}
+
+void dmg_server_look_for_ended(dmg_server *server)
+{
+    for (uint32_t i = 0; i < server->client_count && server->lost_count > 0; i++) {
+        dmg_server_client *client = &server->clients[i];
+        if (client->is_lost && has_ended(client)) {
+            client->is_lost = false;
+            server->lost_count--;
+            server->has_gone_clients = true; /* to be forgotten */
+            dmg_log(DMG_LOG_INFO, "client_ended", "node=%u client=%016" PRIx64 " pid=%d",
+                    (unsigned int)server->options.node, client->id, client->process.pid);
+            if (server->options.on_client_ended) {
+                server->options.on_client_ended(server->options.context, server, client->id);
+            }
         }
     }
 }
@@ -322,22 +396,20 @@ static void expire_leases(dmg_server *server)
 static void report_gone_clients(dmg_server *server)
 {
     server->has_gone_clients = false;
+    bool refuses_some = server->has_unknown_clients;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < server->client_count; i++) {
         dmg_server_client *client = &server->clients[i];
         if (client->is_gone && !client->is_reported) {
-            client->is_reported = true;
-            dmg_log(DMG_LOG_DEBUG, "client_gone", "node=%u client=%016" PRIx64 " why=%s",
-                    (unsigned int)server->options.node, client->id, client->why == DMG_OK ? "closed" : "lost");
-            if (server->options.on_client_gone) {
-                server->options.on_client_gone(server->options.context, server, client->id, client->why);
-            }
+            report_gone_client(server, client);
         }
-        if (!client->is_gone || client->channels > 0) {
+        if (!client->is_gone || client->channels > 0 || client->is_lost) {
+            refuses_some |= client->is_gone;
             server->clients[kept++] = *client;
         }
     }
     server->client_count = kept;
+    server->refuses_some = refuses_some;
 }
 
 dmg_status dmg_server_serve(dmg_server *server)
@@ -354,6 +426,10 @@ dmg_status dmg_server_serve(dmg_server *server)
         if (server->watch.now_ns >= next_check_ns) {
             expire_leases(server);
             next_check_ns = server->watch.now_ns + check_ns;
+        }
+        if (server->lost_count > 0 && server->watch.clock_ns >= server->next_look_ns) {
+            server->next_look_ns = server->watch.clock_ns + LOOK_NS;
+            dmg_server_look_for_ended(server);
         }
         if (server->has_gone_clients) {
             report_gone_clients(server);

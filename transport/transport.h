@@ -150,6 +150,8 @@ typedef struct dmg_request {
 typedef void (*dmg_request_handler)(void *context, dmg_server *server, const dmg_request *request);
 /** A client closed (DMG_OK), or died or lost its lease (DMG_ERR_PEER). Runs on the serving thread, once a client. */
 typedef void (*dmg_client_gone_handler)(void *context, dmg_server *server, uint64_t client, dmg_status why);
+/** A client that was lost (dmg_server_is_lost) reaches nothing any more. Runs on the serving thread, once a client. */
+typedef void (*dmg_client_ended_handler)(void *context, dmg_server *server, uint64_t client);
 
 /** Runs on the serving thread, once a round, for housekeeping of less than a millisecond. True: there is more to do, so
  * the server does not sleep. */
@@ -164,6 +166,7 @@ typedef struct dmg_server_options {
     uint8_t token[DMG_TOKEN_BYTES]; /**< clients must show the same */
     dmg_request_handler on_request;
     dmg_client_gone_handler on_client_gone;
+    dmg_client_ended_handler on_client_ended;
     dmg_round_handler on_round; /**< may be NULL */
     void *context;
 } dmg_server_options;
@@ -213,6 +216,17 @@ bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes);
  * arrives. `on_request` and `on_client_gone` are called from here only. Returns DMG_OK after a stop.
  */
 dmg_status dmg_server_serve(dmg_server *server);
+/**
+ * Whether this client is gone, and may still write to the segment by itself: it had mapped it, or reaches it through a
+ * network card, and its process is not known to have ended (where its process is not known: its connections have not).
+ * What the memory node executes is refused to it anyhow. Until `on_client_ended` tells of its end, the memory that it
+ * knows of must not be given to others.
+ */
+bool dmg_server_is_lost(dmg_server *server, uint64_t client);
+/** The id of its process on this host; 0: not known. */
+int dmg_server_client_pid(dmg_server *server, uint64_t client);
+/** Look now whether lost clients have ended, as the serve loop does now and then. Serving thread. */
+void dmg_server_look_for_ended(dmg_server *server);
 /** Make dmg_server_serve return. Thread-safe and async-signal-safe. */
 void dmg_server_stop(dmg_server *server);
 /**

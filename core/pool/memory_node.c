@@ -11,6 +11,7 @@
 #include "core/pool/tenancy.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,14 +70,71 @@ static dmg_status check_tenant(const dmg_memory_node *node, uint64_t job, uint64
 
 /* ---- memory ---- */
 
+/* What waits, and for whom. */
+static void count_quarantine(dmg_memory_node *node, dmg_pool_quarantined *quarantined)
+{
+    *quarantined = (dmg_pool_quarantined){.bytes = dmg_segment_allocator_quarantined(node->allocator)};
+    uint32_t position = 0;
+    uint64_t job;
+    uint64_t client;
+    uint64_t last = 0;
+    while (dmg_tenancy_next_lost(node->tenancy, &position, &job, &client)) {
+        if (client == last || dmg_segment_allocator_quarantined_bytes(node->allocator, job) == 0) {
+            continue;
+        }
+        last = client;
+        uint64_t pid = (uint64_t)dmg_server_client_pid(node->server, client);
+        bool is_known = false;
+        for (uint32_t i = 0; i < quarantined->clients && i < DMG_POOL_QUARANTINE_PIDS; i++) {
+            is_known |= pid != 0 && quarantined->pids[i] == pid;
+        }
+        if (!is_known && quarantined->clients < DMG_POOL_QUARANTINE_PIDS) {
+            quarantined->pids[quarantined->clients] = pid;
+        }
+        quarantined->clients += !is_known;
+    }
+}
+
+/* An allocation has failed, and its sentence is there: say that there would be more. */
+static dmg_status explain_quarantine(dmg_memory_node *node)
+{
+    dmg_pool_quarantined waiting;
+    char sentence[DMG_POOL_SENTENCE_BYTES];
+    char whom[64] = "others of their job";
+    count_quarantine(node, &waiting);
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    if (waiting.clients > 0 && waiting.pids[0] != 0) {
+        snprintf(whom, sizeof whom, "process %llu%s", (unsigned long long)waiting.pids[0],
+                 waiting.clients > 1 ? " and others" : "");
+    } else if (waiting.clients > 0) {
+        snprintf(whom, sizeof whom, "%llu on other hosts", (unsigned long long)waiting.clients);
+    }
+    return dmg_error(DMG_ERR_MEMORY,
+                     "%s; %llu bytes more are freed and wait for the end of %s, which could still write there: end or "
+                     "continue what was stopped",
+                     sentence, (unsigned long long)waiting.bytes, whom);
+}
+
+static dmg_status handle_quarantine(dmg_memory_node *node, const dmg_request *request)
+{
+    dmg_pool_quarantined reply;
+    dmg_server_look_for_ended(node->server);
+    count_quarantine(node, &reply);
+    return answer(node, request, &reply, sizeof reply);
+}
+
 static dmg_status handle_allocate(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_pool_allocate_request *asked = request->payload;
     dmg_pool_allocate_reply reply;
     dmg_status status = check_tenant(node, asked->job, request->client);
+    dmg_server_look_for_ended(node->server);
     if (status == DMG_OK) {
         status = dmg_segment_allocator_allocate(node->allocator, asked->bytes, asked->job, request->client,
                                                 &reply.offset, &reply.dirty_left);
+    }
+    if (status == DMG_ERR_MEMORY && dmg_segment_allocator_quarantined(node->allocator) > 0) {
+        status = explain_quarantine(node);
     }
     return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
 }
@@ -92,13 +150,21 @@ static dmg_status handle_zero(dmg_memory_node *node, const dmg_request *request)
 static dmg_status handle_free(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_pool_extent_request *asked = request->payload;
-    dmg_status status = dmg_segment_allocator_free(node->allocator, asked->offset);
+    uint64_t job = 0;
+    dmg_status status = dmg_segment_allocator_job_of(node->allocator, asked->offset, &job);
+    if (status == DMG_OK && job != 0 && dmg_tenancy_has_others(node->tenancy, job, request->client)) {
+        /* One of them may be stopped, and not yet be given up. */
+        status = dmg_segment_allocator_quarantine(node->allocator, asked->offset);
+    } else if (status == DMG_OK) {
+        status = dmg_segment_allocator_free(node->allocator, asked->offset);
+    }
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
 }
 
 static dmg_status handle_usage(dmg_memory_node *node, const dmg_request *request)
 {
     dmg_pool_usage_reply reply;
+    dmg_server_look_for_ended(node->server);
     dmg_segment_allocator_usage(node->allocator, &reply.allocated, &reply.peak, &reply.total);
     return answer(node, request, &reply, sizeof reply);
 }
@@ -155,6 +221,25 @@ static dmg_status handle_keep(dmg_memory_node *node, const dmg_request *request)
     return status != DMG_OK ? status : answer(node, request, &reply, sizeof reply);
 }
 
+/* What a lost member may still write to is not given to others before that one has ended. */
+static void free_job(dmg_memory_node *node, uint64_t job)
+{
+    if (dmg_tenancy_has_lost(node->tenancy, job)) {
+        dmg_segment_allocator_quarantine_job(node->allocator, job);
+    } else {
+        dmg_segment_allocator_free_job(node->allocator, job);
+    }
+}
+
+/* A job has no lost member: what of it waited is free, unless it waits for those who are in it. */
+static void settle_job(void *context, uint64_t job)
+{
+    dmg_memory_node *node = context;
+    if (!dmg_tenancy_has_others(node->tenancy, job, 0)) {
+        dmg_segment_allocator_end_quarantine(node->allocator, job);
+    }
+}
+
 static dmg_status handle_drop(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_pool_tenant_request *asked = request->payload;
@@ -162,7 +247,7 @@ static dmg_status handle_drop(dmg_memory_node *node, const dmg_request *request)
     dmg_status status = dmg_tenancy_drop(node->tenancy, asked->job);
     if (status == DMG_OK) {
         reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
-        dmg_segment_allocator_free_job(node->allocator, asked->job);
+        free_job(node, asked->job);
         dmg_log(DMG_LOG_DEBUG, "job_dropped", "node=%u client=%016" PRIx64 " job=%" PRIu64 " bytes=%" PRIu64,
                 node->node, request->client, asked->job, reply.bytes);
     }
@@ -181,7 +266,10 @@ static void release_job(void *context, uint64_t job, bool is_kept)
 {
     dmg_memory_node *node = context;
     if (!is_kept) {
-        dmg_segment_allocator_free_job(node->allocator, job);
+        free_job(node, job);
+    }
+    if (!dmg_tenancy_has_lost(node->tenancy, job)) {
+        settle_job(node, job);
     }
     if (node->catalog != NULL) {
         dmg_catalog_erase_job(node->catalog, job);
@@ -364,6 +452,7 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_POOL_KEEP - DMG_POOL_ALLOCATE] = {handle_keep, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_DROP - DMG_POOL_ALLOCATE] = {handle_drop, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_KEPT - DMG_POOL_ALLOCATE] = {handle_kept, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_QUARANTINE - DMG_POOL_ALLOCATE] = {handle_quarantine, EXACTLY(dmg_pool_header), false},
     [DMG_POOL_ACTIVITY - DMG_POOL_ALLOCATE] = {handle_activity, EXACTLY(dmg_pool_header), false},
     [DMG_CATALOG_NEXT - DMG_POOL_ALLOCATE] = {handle_catalog_next, EXACTLY(dmg_catalog_two_names_request), true},
     [DMG_CATALOG_REMOVE_UNUSED -
@@ -405,12 +494,18 @@ static void on_request(void *context, dmg_server *server, const dmg_request *req
 
 static void on_client_gone(void *context, dmg_server *server, uint64_t client, dmg_status why)
 {
-    (void)server;
     dmg_memory_node *node = context;
     if (node->jobs != NULL) {
         dmg_job_table_client_gone(node->jobs, client, why);
     }
-    dmg_tenancy_client_gone(node->tenancy, client);
+    dmg_tenancy_client_gone(node->tenancy, client, dmg_server_is_lost(server, client));
+}
+
+static void on_client_ended(void *context, dmg_server *server, uint64_t client)
+{
+    (void)server;
+    dmg_memory_node *node = context;
+    dmg_tenancy_client_ended(node->tenancy, client, settle_job);
 }
 
 /* ---- the node ---- */
@@ -451,6 +546,7 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
         .peer_timeout_ns = options->peer_timeout_ns,
         .on_request = on_request,
         .on_client_gone = on_client_gone,
+        .on_client_ended = on_client_ended,
         .on_round = tidy,
         .context = node,
     };

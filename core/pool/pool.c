@@ -111,6 +111,13 @@ dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocat
     return status;
 }
 
+dmg_status dmg_pool_quarantine(dmg_channel *channel, uint16_t node, dmg_pool_quarantined *quarantined)
+{
+    dmg_pool_header request = dmg_pool_header_make();
+    return dmg_pool_call_exact(channel, node, DMG_POOL_QUARANTINE, &request, sizeof request, quarantined,
+                               sizeof *quarantined);
+}
+
 dmg_status dmg_pool_activity(dmg_channel *channel, uint16_t node, dmg_node_activity *activity)
 {
     dmg_pool_header request = dmg_pool_header_make();

@@ -35,6 +35,19 @@ dmg_status dmg_pool_kept(dmg_channel *channel, uint16_t node, uint64_t after, ui
 /** Bytes allocated on a node, the peak, and the segment's size. */
 dmg_status dmg_pool_usage(dmg_channel *channel, uint16_t node, uint64_t *allocated, uint64_t *peak, uint64_t *total);
 
+#define DMG_POOL_QUARANTINE_PIDS 16
+/**
+ * What of a node's memory waits: it was freed, and is given to nobody while processes may still write to it that were
+ * given up (stopped ones, for example). Plain data.
+ */
+typedef struct dmg_pool_quarantined {
+    uint64_t bytes;   /**< a part of the allocated ones */
+    uint64_t clients; /**< that it waits for; 0 with bytes: for the members of a job that is ending */
+    uint64_t pids[DMG_POOL_QUARANTINE_PIDS]; /**< of the first of them, on the node's host; 0: not known */
+} dmg_pool_quarantined;
+
+dmg_status dmg_pool_quarantine(dmg_channel *channel, uint16_t node, dmg_pool_quarantined *quarantined);
+
 /** How much of something each memory node gets. Plain data: it travels in the catalog. */
 typedef struct dmg_pool_shares {
     uint32_t node_count; /**< at least 1, at most DMG_RANGE_ARRAY_NODES_MAX; further nodes get nothing */

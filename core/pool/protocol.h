@@ -13,7 +13,7 @@
 
 #include <assert.h>
 
-#define DMG_POOL_PROTOCOL_VERSION 3
+#define DMG_POOL_PROTOCOL_VERSION 4
 /** The longest sentence that a member of a job can leave for the others, with its terminating zero. */
 #define DMG_POOL_SENTENCE_BYTES DMG_JOB_SENTENCE_BYTES
 /** Names of jobs, with the terminating zero. */
@@ -32,6 +32,7 @@ enum {
     DMG_POOL_DROP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
     DMG_POOL_KEPT,                              /**< dmg_pool_tenant_request -> dmg_pool_kept_reply */
     DMG_POOL_ACTIVITY,                          /**< dmg_pool_header -> dmg_node_activity */
+    DMG_POOL_QUARANTINE,                        /**< dmg_pool_header -> dmg_pool_quarantined */
     DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
     DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
     DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */

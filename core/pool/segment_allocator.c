@@ -22,6 +22,7 @@ typedef struct extent {
     uint64_t dirty_begin; /* [dirty_begin, dirty_end) of the segment still has to be zeroed */
     uint64_t dirty_end;
     bool is_in_arena;
+    bool is_quarantined;
 } extent;
 
 struct dmg_segment_allocator {
@@ -34,6 +35,7 @@ struct dmg_segment_allocator {
     uint32_t capacity;
     uint64_t allocated;
     uint64_t peak;
+    uint64_t quarantined; /* of the allocated bytes */
     void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes);
     void *on_zeroed_context;
     bool (*give_back)(void *context, uint64_t offset, uint64_t bytes); /* NULL: pages stay */
@@ -139,7 +141,8 @@ static uint32_t extents_lower_bound(const dmg_segment_allocator *allocator, uint
 static extent *extents_find(const dmg_segment_allocator *allocator, uint64_t offset)
 {
     uint32_t index = extents_lower_bound(allocator, offset);
-    bool is_there = index < allocator->count && allocator->extents[index].offset == offset;
+    bool is_there = index < allocator->count && allocator->extents[index].offset == offset &&
+                    !allocator->extents[index].is_quarantined;
     return is_there ? &allocator->extents[index] : NULL;
 }
 
@@ -250,6 +253,7 @@ static bool extent_release(dmg_segment_allocator *allocator, const extent *relea
     /* What jemalloc gives back to the space with it can lie anywhere. */
     uint64_t freed_from = released->is_in_arena ? 0 : released->offset;
     allocator->given_back_end = freed_from < allocator->given_back_end ? freed_from : allocator->given_back_end;
+    allocator->quarantined -= released->is_quarantined ? released->bytes : 0;
     return true;
 }
 
@@ -269,25 +273,86 @@ dmg_status dmg_segment_allocator_free(dmg_segment_allocator *allocator, uint64_t
     return DMG_OK;
 }
 
-void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job)
+static void release_of_job(dmg_segment_allocator *allocator, uint64_t job, bool is_quarantined)
 {
     uint32_t kept = 0;
     for (uint32_t index = 0; index < allocator->count; index++) {
         const extent current = allocator->extents[index];
-        if (current.job != job || !extent_release(allocator, &current)) {
+        if (current.job != job || current.is_quarantined != is_quarantined || !extent_release(allocator, &current)) {
             allocator->extents[kept++] = current;
         }
     }
     allocator->count = kept;
 }
 
-uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator, uint64_t job)
+void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job)
+{
+    release_of_job(allocator, job, false);
+}
+
+void dmg_segment_allocator_end_quarantine(dmg_segment_allocator *allocator, uint64_t job)
+{
+    release_of_job(allocator, job, true);
+}
+
+static void extent_quarantine(dmg_segment_allocator *allocator, extent *freed)
+{
+    freed->is_quarantined = true;
+    allocator->quarantined += freed->bytes;
+}
+
+dmg_status dmg_segment_allocator_job_of(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t *job)
+{
+    const extent *found = extents_find(allocator, offset);
+    if (found == NULL) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "no extent begins at offset %llu", (unsigned long long)offset);
+    }
+    *job = found->job;
+    return DMG_OK;
+}
+
+dmg_status dmg_segment_allocator_quarantine(dmg_segment_allocator *allocator, uint64_t offset)
+{
+    extent *found = extents_find(allocator, offset);
+    if (found == NULL) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "no extent begins at offset %llu", (unsigned long long)offset);
+    }
+    extent_quarantine(allocator, found);
+    return DMG_OK;
+}
+
+void dmg_segment_allocator_quarantine_job(dmg_segment_allocator *allocator, uint64_t job)
+{
+    for (uint32_t index = 0; index < allocator->count; index++) {
+        if (allocator->extents[index].job == job && !allocator->extents[index].is_quarantined) {
+            extent_quarantine(allocator, &allocator->extents[index]);
+        }
+    }
+}
+
+static uint64_t bytes_of_job(const dmg_segment_allocator *allocator, uint64_t job, bool is_quarantined)
 {
     uint64_t bytes = 0;
     for (uint32_t index = 0; index < allocator->count; index++) {
-        bytes += allocator->extents[index].job == job ? allocator->extents[index].bytes : 0;
+        const extent *counted = &allocator->extents[index];
+        bytes += counted->job == job && counted->is_quarantined == is_quarantined ? counted->bytes : 0;
     }
     return bytes;
+}
+
+uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator, uint64_t job)
+{
+    return bytes_of_job(allocator, job, false);
+}
+
+uint64_t dmg_segment_allocator_quarantined_bytes(const dmg_segment_allocator *allocator, uint64_t job)
+{
+    return bytes_of_job(allocator, job, true);
+}
+
+uint64_t dmg_segment_allocator_quarantined(const dmg_segment_allocator *allocator)
+{
+    return allocator->quarantined;
 }
 
 void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,

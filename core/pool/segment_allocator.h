@@ -11,6 +11,9 @@
  * length, one a request of the owner, so that the serving thread answers others (leases!) in between. Free memory whose
  * pages were given back to the system is zero, too.
  *
+ * An extent that was freed may have to wait, while somebody may still write to it who is not of its user any more: it
+ * is in quarantine, allocated to nobody and not free, until its job's quarantine is ended.
+ *
  * Used by the serving thread alone.
  */
 #ifndef DMG_CORE_POOL_SEGMENT_ALLOCATOR_H
@@ -67,11 +70,23 @@ dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint
  */
 dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t offset, uint64_t owner,
                                       uint64_t *dirty_left);
-/** Free the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does. */
+/** Free the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does, or it is in quarantine. */
 dmg_status dmg_segment_allocator_free(dmg_segment_allocator *allocator, uint64_t offset);
-/** Free all extents of a job (not 0). */
+/** Free all extents of a job (not 0), but for those in quarantine. */
 void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job);
-/** Bytes in the extents of a job. */
+/** The job of the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does, or it is in quarantine. */
+dmg_status dmg_segment_allocator_job_of(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t *job);
+/** Free the extent that begins at the offset into quarantine. DMG_ERR_NOT_FOUND when none does. */
+dmg_status dmg_segment_allocator_quarantine(dmg_segment_allocator *allocator, uint64_t offset);
+/** Free all extents of a job (not 0) into quarantine. */
+void dmg_segment_allocator_quarantine_job(dmg_segment_allocator *allocator, uint64_t job);
+/** What a job has in quarantine is free. */
+void dmg_segment_allocator_end_quarantine(dmg_segment_allocator *allocator, uint64_t job);
+/** Bytes that a job has in quarantine. */
+uint64_t dmg_segment_allocator_quarantined_bytes(const dmg_segment_allocator *allocator, uint64_t job);
+/** Bytes in quarantine now: a part of those that dmg_segment_allocator_usage calls allocated. */
+uint64_t dmg_segment_allocator_quarantined(const dmg_segment_allocator *allocator);
+/** Bytes in the extents of a job, without those in quarantine. */
 uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator, uint64_t job);
 /** Bytes in extents now, the most there ever were, and the segment's size. Each may be NULL. */
 void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,

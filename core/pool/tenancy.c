@@ -7,6 +7,7 @@
 typedef struct attachment {
     uint64_t job;
     uint64_t client;
+    bool is_lost;
 } attachment;
 
 struct dmg_tenancy {
@@ -58,14 +59,29 @@ dmg_status dmg_tenancy_attach(dmg_tenancy *tenancy, uint64_t job, uint64_t clien
         tenancy->attachments = larger;
         tenancy->capacity = capacity;
     }
-    tenancy->attachments[tenancy->count++] = (attachment){job, client};
+    tenancy->attachments[tenancy->count++] = (attachment){.job = job, .client = client};
     return DMG_OK;
+}
+
+static bool is_of(const attachment *looked_at, uint64_t job, uint64_t client)
+{
+    return looked_at->job == job && looked_at->client == client && !looked_at->is_lost;
 }
 
 bool dmg_tenancy_is_attached(const dmg_tenancy *tenancy, uint64_t job, uint64_t client)
 {
     for (uint32_t index = 0; index < tenancy->count; index++) {
-        if (tenancy->attachments[index].job == job && tenancy->attachments[index].client == client) {
+        if (is_of(&tenancy->attachments[index], job, client)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has(const dmg_tenancy *tenancy, uint64_t job, bool is_lost)
+{
+    for (uint32_t index = 0; index < tenancy->count; index++) {
+        if (tenancy->attachments[index].job == job && tenancy->attachments[index].is_lost == is_lost) {
             return true;
         }
     }
@@ -74,8 +90,31 @@ bool dmg_tenancy_is_attached(const dmg_tenancy *tenancy, uint64_t job, uint64_t 
 
 static bool has_attachment(const dmg_tenancy *tenancy, uint64_t job)
 {
+    return has(tenancy, job, false);
+}
+
+bool dmg_tenancy_has_lost(const dmg_tenancy *tenancy, uint64_t job)
+{
+    return has(tenancy, job, true);
+}
+
+bool dmg_tenancy_has_others(const dmg_tenancy *tenancy, uint64_t job, uint64_t client)
+{
     for (uint32_t index = 0; index < tenancy->count; index++) {
-        if (tenancy->attachments[index].job == job) {
+        if (tenancy->attachments[index].job == job && tenancy->attachments[index].client != client) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dmg_tenancy_next_lost(const dmg_tenancy *tenancy, uint32_t *position, uint64_t *job, uint64_t *client)
+{
+    while (*position < tenancy->count) {
+        const attachment *looked_at = &tenancy->attachments[(*position)++];
+        if (looked_at->is_lost) {
+            *job = looked_at->job;
+            *client = looked_at->client;
             return true;
         }
     }
@@ -92,20 +131,25 @@ static uint32_t kept_find(const dmg_tenancy *tenancy, uint64_t job)
     return index;
 }
 
-/* Remove one attachment, and release its job when it was the last one. */
-static void attachment_remove(dmg_tenancy *tenancy, uint32_t index)
+static void release_unless_attached(dmg_tenancy *tenancy, uint64_t job)
 {
-    uint64_t job = tenancy->attachments[index].job;
-    tenancy->attachments[index] = tenancy->attachments[--tenancy->count];
     if (!has_attachment(tenancy, job)) {
         tenancy->release(tenancy->context, job, kept_find(tenancy, job) < tenancy->kept_count);
     }
 }
 
+/* Remove one attachment, and release its job when it was the last one. */
+static void attachment_remove(dmg_tenancy *tenancy, uint32_t index)
+{
+    uint64_t job = tenancy->attachments[index].job;
+    tenancy->attachments[index] = tenancy->attachments[--tenancy->count];
+    release_unless_attached(tenancy, job);
+}
+
 dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t client)
 {
     for (uint32_t index = 0; index < tenancy->count; index++) {
-        if (tenancy->attachments[index].job == job && tenancy->attachments[index].client == client) {
+        if (is_of(&tenancy->attachments[index], job, client)) {
             attachment_remove(tenancy, index);
             return DMG_OK;
         }
@@ -113,12 +157,31 @@ dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t clien
     return dmg_error(DMG_ERR_NOT_FOUND, "this compute node is not attached to job %llu", (unsigned long long)job);
 }
 
-void dmg_tenancy_client_gone(dmg_tenancy *tenancy, uint64_t client)
+void dmg_tenancy_client_gone(dmg_tenancy *tenancy, uint64_t client, bool is_lost)
 {
     /* Backwards: a removal moves the last attachment, which was looked at already, into the gap. */
     for (uint32_t index = tenancy->count; index-- > 0;) {
-        if (tenancy->attachments[index].client == client) {
-            attachment_remove(tenancy, index);
+        attachment *ended = &tenancy->attachments[index];
+        if (ended->client == client && !ended->is_lost) {
+            if (is_lost) {
+                ended->is_lost = true;
+                release_unless_attached(tenancy, ended->job);
+            } else {
+                attachment_remove(tenancy, index);
+            }
+        }
+    }
+}
+
+void dmg_tenancy_client_ended(dmg_tenancy *tenancy, uint64_t client, dmg_tenancy_settle settle)
+{
+    for (uint32_t index = tenancy->count; index-- > 0;) {
+        uint64_t job = tenancy->attachments[index].job;
+        if (tenancy->attachments[index].client == client && tenancy->attachments[index].is_lost) {
+            tenancy->attachments[index] = tenancy->attachments[--tenancy->count];
+            if (!dmg_tenancy_has_lost(tenancy, job)) {
+                settle(tenancy->context, job);
+            }
         }
     }
 }

@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 /* Per node: one message is filled while the other is with the memory node. */
-#define CALLS_A_NODE  2
-#define UPDATES_BYTES (DMG_MESSAGE_BYTES_MAX - sizeof(dmg_pool_update_request))
+#define CALLS_A_NODE   2
+#define SENTENCE_BYTES 160
+#define UPDATES_BYTES  (DMG_MESSAGE_BYTES_MAX - sizeof(dmg_pool_update_request))
 
 struct message {
     dmg_pool_update_request request;
@@ -17,7 +18,10 @@ struct message {
 struct call {
     dmg_call call;
     dmg_completion completion;
-    dmg_pool_update_reply reply;
+    union {
+        dmg_pool_update_reply reply;
+        char sentence[SENTENCE_BYTES]; /* why the node refused */
+    };
     uint32_t updates;
     bool is_sent; /* and its answer was not looked at yet */
 };
@@ -116,8 +120,8 @@ static void take_answer(dmg_value_redistribution *queue, struct call *call)
     call->is_sent = false;
     dmg_status status = dmg_wait(queue->channel, &call->completion);
     if (status == DMG_OK && call->call.reply_status != DMG_OK) {
-        status = dmg_error(call->call.reply_status, "a memory node refused a batch of updates: %s",
-                           dmg_status_name(call->call.reply_status));
+        status = dmg_error(call->call.reply_status, "a memory node refused a batch of updates: %.*s",
+                           (int)call->call.reply_bytes, call->sentence);
     }
     if (status == DMG_OK) {
         queue->counters.applied += call->reply.applied;
@@ -135,7 +139,7 @@ static void send(dmg_value_redistribution *queue, uint32_t index)
     struct call *call = &node->calls[node->next_call];
     take_answer(queue, call);
     node->message.request.count = node->used_bytes / queue->update_bytes;
-    call->call = (dmg_call){.reply = &call->reply, .reply_capacity = sizeof call->reply};
+    call->call = (dmg_call){.reply = call->sentence, .reply_capacity = sizeof call->sentence};
     call->completion = (dmg_completion){.overlap = CALLS_A_NODE};
     call->is_sent = true;
     call->updates = node->message.request.count;

@@ -100,6 +100,8 @@ def random_graph(name, vertices, edges, weights=None, gaps=True):
 SMALL = random_graph("small.el", 3000, 40000)
 WEIGHTED = random_graph("weighted.wel", 2000, 20000, weights=lambda rng: rng.randrange(1, 100))
 DENSE_IDS = random_graph("dense.el", 500, 4000, gaps=False)
+NEIGHBOUR = random_graph("neighbour.el", 60000, 400000)
+LARGE = random_graph("large.el", 60000, 600000)
 SOURCE = next(line.split()[0] for line in open(SMALL))
 
 
@@ -520,6 +522,14 @@ def a_stopped_memory_node_is_ended_by_force():
         run(*Pool(mns=1).words)
 
 
+def quarantined(pool="p"):
+    return sum(node["quarantined_bytes"] for node in status(pool)["memory_nodes"])
+
+
+# Where compute nodes reach a segment by themselves, what one had that was given up waits for its end.
+WAITS = TRANSPORT != "ucx:data=message"
+
+
 def a_run_that_is_suspended_loses_its_lease_and_says_so():
     """The pool's nodes go on, so that what a run has in it is given up after the peer timeout, and the run hears of it."""
     with Pool(peer_timeout=time_out(0.6)):
@@ -527,18 +537,81 @@ def a_run_that_is_suspended_loses_its_lease_and_says_so():
         full = allocated()
         busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
         wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
-        everybody = [busy.pid, *children("compute-node")]
+        nodes = children("compute-node")
+        everybody = [busy.pid, *nodes]
         for pid in everybody:
             os.kill(pid, signal.SIGSTOP)
-        wait_until("the end of its leases", lambda: allocated() == full)
+        wait_until("the end of its leases", lambda: quarantined() > 0 if WAITS else allocated() == full)
+        if WAITS:
+            wait_until("all of it", lambda: all(sorted(node["quarantined_for"]) == nodes for node in status()["memory_nodes"]))
+            state = status()["memory_nodes"]
+            require([node["allocated_bytes"] - node["quarantined_bytes"] for node in state] == full, state)
+            text = run("pool", "status", "p").out
+            require(all(f"process {pid}" in text for pid in nodes), text)
         for pid in everybody:
             os.kill(pid, signal.SIGCONT)
         code, _, err = end(busy)
         require(code == PEER, f"{code} {err}")
         line = one_line(err)
-        require("declared dead" in line or "silent for longer than the peer timeout" in line, line)
+        require("silent for longer than the peer timeout" in line, line)
+        wait_until("the end of the quarantine", lambda: allocated() == full)
+        require(quarantined() == 0 and all(node["quarantined_for"] == [] for node in status()["memory_nodes"]), status())
         answer_of("cc", "small", "--cns", 2, "--threads", 1)
         run("unload", "small", "--pool", "p")
+
+
+def a_run_that_was_stopped_overwrites_nothing():
+    """What it had is given up when its lease is over; what it still writes, or sends, then must not get into others' graphs."""
+    wanted = expected(NEIGHBOUR, "pagerank")
+    for direction in ("push",) if IS_THIN else ("push", "pull"):
+        with Pool(mns=1, memory="32M", peer_timeout=time_out(0.6)):
+            run("load", LARGE, "--pool", "p", "--as", "large")
+            full = allocated()
+            busy = begin("run", "pagerank", "large", "--pool", "p", "--cns", 2, "--direction", direction, *ENDLESS)
+            wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+            time.sleep(0.1)  # it is at work, wherever
+            nodes = children("compute-node")
+            everybody = [busy.pid, *nodes]
+            for pid in everybody:
+                os.kill(pid, signal.SIGSTOP)
+            wait_until("the end of its leases", lambda: sorted(status()["memory_nodes"][0]["quarantined_for"]) == nodes if WAITS
+                       else allocated() == full)
+            # As many as there is room for, so that all that was given up would be used again.
+            loads = []
+            error = ""
+            while not error and len(loads) < 50:
+                load = run("load", NEIGHBOUR, "--pool", "p", "--as", f"neighbour{len(loads)}", expect=None)
+                require(load.code in (OK, LIMIT), load.err)
+                error = one_line(load.err) if load.code == LIMIT else ""
+                loads += [] if error else [f"neighbour{len(loads)}"]
+            require(loads and error, f"{len(loads)} loads, and then {error}")
+            if WAITS:
+                require("wait for the end of process" in error and any(str(pid) in error for pid in nodes), error)
+            for pid in everybody:
+                os.kill(pid, signal.SIGCONT)
+            code, _, err = end(busy)
+            require(code == PEER, f"{code} {err}")
+            require("silent for longer than the peer timeout" in one_line(err), err)
+            wait_until("the end of the quarantine", lambda: quarantined() == 0)
+            # The last makes room for what a run needs.
+            run("unload", loads.pop(), "--pool", "p")
+            for name in loads:
+                same(answer_of("pagerank", name, "--threads", 1), wanted, 1e-6)
+                run("unload", name, "--pool", "p")
+            require(allocated() == full, f"{allocated()} instead of {full}")
+
+
+def a_stopped_run_that_is_killed_gives_back_what_waited():
+    with Pool(peer_timeout=time_out(0.6)):
+        run("load", SMALL, "--pool", "p", "--as", "small")
+        full = allocated()
+        busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
+        wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+        nodes = children("compute-node")
+        os.kill(nodes[0], signal.SIGSTOP)
+        end(busy)  # the launcher ends its nodes, the stopped one too
+        wait_until("the end of the quarantine", lambda: allocated() == full)
+        require(quarantined() == 0, status())
 
 
 def clean_removes_what_killed_pools_left():
@@ -684,6 +757,7 @@ def main():
             unloaded_graphs_give_their_pages_back, a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
             a_run_that_is_suspended_loses_its_lease_and_says_so,
+            a_run_that_was_stopped_overwrites_nothing, a_stopped_run_that_is_killed_gives_back_what_waited,
             clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
             the_log_says_who_ended_a_memory_node, the_log_tells_at_debug_who_did_what,
             descriptors_are_limited_by_the_hard_limit_alone,

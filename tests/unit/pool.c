@@ -398,6 +398,7 @@ static const size_t request_bytes[] = {
     sizeof(dmg_pool_tenant_request),
     sizeof(dmg_pool_tenant_request),
     sizeof(dmg_pool_header),
+    sizeof(dmg_pool_header),
     sizeof(dmg_catalog_put_request),
     sizeof(dmg_catalog_name_request),
     sizeof(dmg_catalog_name_request),

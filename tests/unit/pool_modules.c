@@ -351,6 +351,37 @@ static void the_extents_of_a_job_are_freed_together(void)
     segment_close(&used);
 }
 
+static void what_is_in_quarantine_is_neither_free_nor_anybodys(void)
+{
+    segment used = segment_open(8 * MIB);
+    uint64_t one, two, other, again, job, dirty_left;
+    CU_ASSERT_EQUAL(segment_allocate(&used, 2 * MIB, 1, &one), DMG_OK);
+    CU_ASSERT_EQUAL(segment_allocate(&used, PAGE, 1, &two), DMG_OK);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 2 * MIB, 2, &other), DMG_OK);
+    uint64_t allocated = segment_allocated(&used);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_job_of(used.allocator, one, &job), DMG_OK);
+    CU_ASSERT_EQUAL(job, 1);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_quarantine(used.allocator, one), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_quarantined(used.allocator), 2 * MIB);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_quarantine(used.allocator, one), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_free(used.allocator, one), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_job_of(used.allocator, one, &job), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_zero(used.allocator, one, 7, &dirty_left), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_job_bytes(used.allocator, 1), PAGE);
+    dmg_segment_allocator_free_job(used.allocator, 2);
+    dmg_segment_allocator_quarantine_job(used.allocator, 1);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_quarantined_bytes(used.allocator, 1), 2 * MIB + PAGE);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_quarantined_bytes(used.allocator, 2), 0);
+    dmg_segment_allocator_free_job(used.allocator, 1);
+    CU_ASSERT_EQUAL(segment_allocated(&used), allocated - 2 * MIB);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 6 * MIB, 3, &again), DMG_ERR_MEMORY);
+    dmg_segment_allocator_end_quarantine(used.allocator, 1);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_quarantined(used.allocator), 0);
+    CU_ASSERT_EQUAL(segment_allocated(&used), 0);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 4 * MIB, 3, &again), DMG_OK);
+    segment_close(&used);
+}
+
 static void the_number_of_extents_is_bounded(void)
 {
     segment used = segment_open((DMG_SEGMENT_EXTENTS_MAX + 4096) * PAGE);
@@ -422,6 +453,7 @@ static void catalog_is_bounded(void)
 typedef struct released_jobs {
     uint32_t count;
     uint32_t kept_count;
+    uint64_t settled; /* the sum of the jobs */
     uint64_t jobs[16];
 } released_jobs;
 
@@ -448,10 +480,52 @@ static void a_job_is_released_when_its_last_tenant_has_gone(void)
     CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 2), DMG_OK);
     CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 1), DMG_OK);
     CU_ASSERT_EQUAL(released.count, 0);
-    dmg_tenancy_client_gone(tenancy, 2);
+    dmg_tenancy_client_gone(tenancy, 2, false);
     CU_ASSERT_EQUAL(released.count, 2);
     CU_ASSERT_EQUAL(released.jobs[0] + released.jobs[1], 30);
     CU_ASSERT_FALSE(dmg_tenancy_is_attached(tenancy, 10, 2));
+    dmg_tenancy_destroy(tenancy);
+}
+
+static void note_settled(void *context, uint64_t job)
+{
+    released_jobs *released = context;
+    released->settled += job;
+}
+
+static void a_lost_member_keeps_no_job_and_is_owed_until_its_end(void)
+{
+    released_jobs released = {0};
+    dmg_tenancy *tenancy;
+    CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 1), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 20, 2), DMG_OK);
+    CU_ASSERT_TRUE(dmg_tenancy_has_others(tenancy, 10, 1));
+    CU_ASSERT_FALSE(dmg_tenancy_has_others(tenancy, 20, 2));
+    dmg_tenancy_client_gone(tenancy, 2, true);
+    CU_ASSERT_EQUAL(released.count, 1);
+    CU_ASSERT_EQUAL(released.jobs[0], 20);
+    CU_ASSERT_FALSE(dmg_tenancy_is_attached(tenancy, 10, 2));
+    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 2), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_TRUE(dmg_tenancy_has_lost(tenancy, 10));
+    CU_ASSERT_TRUE(dmg_tenancy_has_lost(tenancy, 20));
+    CU_ASSERT_TRUE(dmg_tenancy_has_others(tenancy, 10, 1));
+    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 1), DMG_OK);
+    CU_ASSERT_EQUAL(released.count, 2);
+    uint32_t position = 0, lost = 0;
+    uint64_t job, client;
+    while (dmg_tenancy_next_lost(tenancy, &position, &job, &client)) {
+        lost += client == 2;
+    }
+    CU_ASSERT_EQUAL(lost, 3);
+    dmg_tenancy_client_ended(tenancy, 1, note_settled);
+    CU_ASSERT_EQUAL(released.settled, 0);
+    dmg_tenancy_client_ended(tenancy, 2, note_settled);
+    CU_ASSERT_EQUAL(released.settled, 30);
+    CU_ASSERT_FALSE(dmg_tenancy_has_lost(tenancy, 10));
+    CU_ASSERT_EQUAL(released.count, 2);
     dmg_tenancy_destroy(tenancy);
 }
 
@@ -469,7 +543,7 @@ static void what_a_job_keeps_is_dropped_when_nobody_is_in_it(void)
     CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 0);
     CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_ERR_EXISTS);
     CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 20), DMG_ERR_NOT_FOUND);
-    dmg_tenancy_client_gone(tenancy, 1);
+    dmg_tenancy_client_gone(tenancy, 1, false);
     CU_ASSERT_EQUAL(released.count, 3);
     CU_ASSERT_EQUAL(released.kept_count, 2);
     CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 10);
@@ -514,6 +588,7 @@ int main(int argc, char **argv)
         DMG_TEST(fresh_memory_is_not_touched),
         DMG_TEST(freed_memory_goes_back_and_is_not_zeroed_again),
         DMG_TEST(the_extents_of_a_job_are_freed_together),
+        DMG_TEST(what_is_in_quarantine_is_neither_free_nor_anybodys),
         DMG_TEST(the_number_of_extents_is_bounded),
         DMG_TEST(too_small_segments_are_refused),
         {NULL, NULL},
@@ -522,6 +597,7 @@ int main(int argc, char **argv)
         DMG_TEST(catalog_finds_by_name_and_refuses_twice),
         DMG_TEST(catalog_is_bounded),
         DMG_TEST(a_job_is_released_when_its_last_tenant_has_gone),
+        DMG_TEST(a_lost_member_keeps_no_job_and_is_owed_until_its_end),
         DMG_TEST(what_a_job_keeps_is_dropped_when_nobody_is_in_it),
         DMG_TEST(tenancy_is_bounded),
         {NULL, NULL},

@@ -439,6 +439,9 @@ static bool take_answer(dmg_shm_channel *channel, uint16_t node, const dmg_shm_m
     from->flying[answer->slot].completion = NULL;
     const void *payload = dmg_shm_payload(&channel->agent, &from->side, answer, channel->payload);
     dmg_status outcome = take_outcome(&ended, (dmg_status)answer->type_or_status, payload, answer->bytes);
+    if (!ended.call && outcome == DMG_ERR_PEER) {
+        dmg_client_refused(channel->client->client, node, payload, answer->bytes);
+    }
     from->free_slots[from->free_count++] = (uint8_t)answer->slot;
     dmg_completion_end(ended.completion, outcome, node);
     return true;

@@ -212,7 +212,9 @@ static uint32_t greet(dmg_shm_server *server, dmg_shm_server_channel *channel)
             channel->state = DMG_SHM_CHANNEL_OPEN;
             channel->client = hello.client;
             server->greeting_count--;
-            dmg_server_channel_opened(server->server, hello.client);
+            dmg_process process;
+            dmg_shm_identify_peer(channel->socket, &process);
+            dmg_server_channel_opened(server->server, hello.client, &process);
             return 1;
         }
     }

@@ -132,9 +132,12 @@ bool dmg_shm_server_serve_one_sided(dmg_shm_server *server, const dmg_request *r
     dmg_status status = DMG_ERR_PROTOCOL;
     uint64_t before = 0;
     size_t answer_bytes = 0;
-    if (dmg_server_client_is_gone(server->server, request->client)) {
-        status = DMG_ERR_PEER;
-    } else if (request->type == DMG_SHM_MERGE && request->bytes == sizeof(dmg_shm_merge)) {
+    const char *refusal = dmg_server_refusal(server->server, request->client);
+    if (refusal) {
+        dmg_shm_server_reply(server, request->reply_token, DMG_ERR_PEER, refusal, strlen(refusal));
+        return true;
+    }
+    if (request->type == DMG_SHM_MERGE && request->bytes == sizeof(dmg_shm_merge)) {
         const dmg_shm_merge *merge = request->payload;
         status = merge_pieces(server, merge);
         if (status == DMG_OK) { /* before it is checked, a count is any number */

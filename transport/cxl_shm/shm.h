@@ -217,6 +217,8 @@ dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_A
 /** Whether the process at the other end of a Unix socket belongs to this user (or to root). Over TCP the token has to
  * do. */
 bool dmg_shm_peer_is_ours(int socket);
+/** The process at the other end of a Unix socket; pid 0 over TCP, and when it is gone already. */
+void dmg_shm_identify_peer(int socket, dmg_process *process);
 /** The path of memory node `node` in a parameter "path=A+B+...", "" when there is none. */
 void dmg_shm_path_of(const dmg_transport_parameters *parameters, uint32_t node, char path[96]);
 /** Send a welcome and, unless it is -1, a descriptor. Does not block. */

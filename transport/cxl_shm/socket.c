@@ -228,6 +228,17 @@ bool dmg_shm_peer_is_ours(int socket)
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && (peer.uid == geteuid() || peer.uid == 0);
 }
 
+void dmg_shm_identify_peer(int socket, dmg_process *process)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    /* A process that this one cannot see, in another container, has the id 0; and so has one over TCP. */
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0 ||
+        dmg_process_identify(peer.pid, process) != DMG_OK) {
+        *process = (dmg_process){0};
+    }
+}
+
 bool dmg_shm_send_welcome(int socket, const dmg_shm_welcome *welcome, int descriptor)
 {
     struct iovec part = {.iov_base = (void *)(uintptr_t)welcome, .iov_len = sizeof *welcome};

@@ -29,6 +29,7 @@ const dmg_backend dmg_backend_ucx = {
     .server_address = dmg_ucx_server_address,
     .server_segment = dmg_ucx_server_segment,
     .server_placement = dmg_ucx_server_placement,
+    .server_is_reachable = dmg_ucx_server_is_reachable,
     .server_progress = dmg_ucx_server_progress,
     .server_sleep = dmg_ucx_server_sleep,
     .server_wake = dmg_ucx_server_wake,

@@ -295,6 +295,8 @@ static const char *take_answer(dmg_ucx_channel *channel, dmg_ucx_link *link, con
     dmg_status status = (dmg_status)answer->status;
     if (operation->kind == DMG_UCX_CALL) {
         status = dmg_call_answer(operation->call, status, data, answer->bytes);
+    } else if (status == DMG_ERR_PEER) {
+        dmg_client_refused(channel->client->client, operation->node, data, answer->bytes);
     } else if (status == DMG_OK) {
         uint32_t expected = operation->kind == DMG_UCX_READ    ? piece_bytes(operation, piece)
                             : operation->kind == DMG_UCX_WRITE ? 0

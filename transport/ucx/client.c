@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /** How long an orderly close waits for the servers' farewells, and for UCX to let go of its endpoints. */
 #define FAREWELL_NS UINT64_C(200000000)
@@ -156,6 +157,12 @@ static dmg_status say_hello(dmg_ucx_channel *channel, uint32_t node)
     }
     dmg_ucx_hello hello = {.version = DMG_UCX_VERSION, .node = node, .client = dmg_client_id(client->client)};
     memcpy(hello.token, client->token, sizeof(hello.token));
+    dmg_process self;
+    if (dmg_process_identify((int)getpid(), &self) == DMG_OK) {
+        hello.pid = (uint64_t)self.pid;
+        hello.start_time = self.start_time;
+        dmg_process_boot_id(hello.boot_id);
+    }
     memcpy(frame->payload, &hello, sizeof(hello));
     frame->header.count = 1;
     frame->header.bytes = sizeof(hello);

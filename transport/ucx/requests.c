@@ -125,8 +125,12 @@ static void serve_atomic(dmg_ucx_server *server, dmg_ucx_connection *connection,
     }
 }
 
-/** Check one record against what is left of the frame and serve it. False when it is not one of ours. */
-static bool serve_record(dmg_ucx_server *server, dmg_ucx_connection *connection, const uint8_t **at, uint32_t *left)
+/**
+ * Check one record against what is left of the frame and serve it; with a refusal, only answer it by that. False when
+ * it is not one of ours.
+ */
+static bool serve_record(dmg_ucx_server *server, dmg_ucx_connection *connection, const char *refusal,
+                         const uint8_t **at, uint32_t *left)
 {
     dmg_ucx_request request;
     if (*left < sizeof(request)) {
@@ -137,6 +141,12 @@ static bool serve_record(dmg_ucx_server *server, dmg_ucx_connection *connection,
     uint64_t payload_bytes = request.kind == DMG_UCX_READ ? 0 : request.bytes;
     if (dmg_ucx_padded(payload_bytes) > *left - sizeof(request)) {
         return false;
+    }
+    if (refusal != NULL && request.kind != DMG_UCX_CALL) {
+        dmg_ucx_answer_error(connection, request.id, DMG_ERR_PEER, refusal);
+        *at = payload + dmg_ucx_padded(payload_bytes);
+        *left -= (uint32_t)(sizeof(request) + dmg_ucx_padded(payload_bytes));
+        return true;
     }
     switch (request.kind) {
     case DMG_UCX_READ:
@@ -194,10 +204,12 @@ ucs_status_t dmg_ucx_on_requests(void *argument, const void *header_bytes, size_
         dmg_ucx_endpoint_break(server, from, "it sent a malformed frame");
         return UCS_OK;
     }
+    /* Clients are given up between two rounds of progress, never while a frame is served. */
+    const char *refusal = dmg_server_refusal(server->server, connection->client);
     const uint8_t *at = data;
     uint32_t left = header.bytes;
     for (uint32_t i = 0; i < header.count && connection->broken == NULL; i++) {
-        if (!serve_record(server, connection, &at, &left)) {
+        if (!serve_record(server, connection, refusal, &at, &left)) {
             dmg_ucx_connection_break(connection, "it sent a malformed request");
         }
     }
@@ -246,6 +258,21 @@ static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, dmg_
     dmg_ucx_server_send(connection, DMG_UCX_WELCOME, frame);
 }
 
+/**
+ * The process on this host that says so of itself, when there is one by its word; else pid 0. A client that lies about
+ * it has the token, and only makes the pool keep memory for longer, or take back what it would write to.
+ */
+static dmg_process process_of(const dmg_ucx_hello *hello)
+{
+    char boot_id[DMG_BOOT_ID_BYTES];
+    dmg_process process;
+    dmg_process_boot_id(boot_id);
+    bool is_here = boot_id[0] != '\0' && memcmp(hello->boot_id, boot_id, sizeof(boot_id)) == 0 && hello->pid > 0 &&
+                   hello->pid <= INT32_MAX && dmg_process_identify((int)hello->pid, &process) == DMG_OK &&
+                   process.start_time == hello->start_time;
+    return is_here ? process : (dmg_process){0};
+}
+
 ucs_status_t dmg_ucx_on_hello(void *argument, const void *header_bytes, size_t header_length, void *data, size_t length,
                               const ucp_am_recv_param_t *from)
 {
@@ -282,7 +309,8 @@ ucs_status_t dmg_ucx_on_hello(void *argument, const void *header_bytes, size_t h
         connection->client = hello.client;
         connection->stage = DMG_UCX_STAGE_WELCOMED;
         server->strangers--;
-        dmg_server_channel_opened(server->server, connection->client);
+        const dmg_process process = process_of(&hello);
+        dmg_server_channel_opened(server->server, connection->client, &process);
         welcome(server, connection, DMG_OK, "");
     }
     return UCS_OK;

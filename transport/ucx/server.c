@@ -361,6 +361,11 @@ dmg_placement dmg_ucx_server_placement(void *implementation)
     return ((dmg_ucx_server *)implementation)->segment.placement;
 }
 
+bool dmg_ucx_server_is_reachable(void *implementation)
+{
+    return ((dmg_ucx_server *)implementation)->data_transports[0] != '\0';
+}
+
 dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation)
 {

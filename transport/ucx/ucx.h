@@ -209,6 +209,7 @@ void dmg_ucx_helpers_stop(dmg_ucx_helpers *helpers);
 dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                   dmg_segment_demand *demand);
 dmg_placement dmg_ucx_server_placement(void *implementation);
+bool dmg_ucx_server_is_reachable(void *implementation);
 dmg_status dmg_ucx_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation);
 void dmg_ucx_server_destroy(void *implementation);

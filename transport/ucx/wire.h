@@ -12,12 +12,13 @@
 #ifndef DMG_TRANSPORT_UCX_WIRE_H
 #define DMG_TRANSPORT_UCX_WIRE_H
 
+#include "core/base/process.h"
 #include "transport/transport.h"
 
 #include <stdint.h>
 
 #define DMG_UCX_MAGIC   UINT32_C(0x31474d44)
-#define DMG_UCX_VERSION 2
+#define DMG_UCX_VERSION 3
 
 /** Active-message ids. */
 enum {
@@ -58,6 +59,9 @@ typedef struct dmg_ucx_hello {
     uint32_t node; /**< position of the server in the client's list; echoed in every header to the client */
     uint64_t client;
     uint8_t token[DMG_TOKEN_BYTES];
+    uint64_t pid; /**< the client's process, as it knows itself */
+    uint64_t start_time;
+    char boot_id[DMG_BOOT_ID_BYTES]; /**< of its host since it was started; terminated */
 } dmg_ucx_hello;
 
 /** How a client finds the one-sided lane. */

@@ -1,4 +1,4 @@
-#include "cli/process.h"
+#include "core/base/process.h"
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -16,13 +16,14 @@
 /** Fields of /proc/PID/stat behind the name: the state, and 19 further on the time of the start. */
 #define FIELDS_TO_START_TIME 19
 
-bool dmg_process_parse_stat(const char *text, uint64_t *start_time)
+static bool parse_stat(const char *text, char *state, uint64_t *start_time)
 {
     /* The program's name stands in parentheses, and may hold any of them itself. */
     const char *at = strrchr(text, ')');
-    if (!at || at[1] != ' ' || !at[2] || at[2] == 'Z' || at[2] == 'X') {
+    if (!at || at[1] != ' ' || !at[2]) {
         return false;
     }
+    *state = at[2];
     at += 2;
     for (int field = 0; field < FIELDS_TO_START_TIME; field++) {
         at = strchr(at, ' ');
@@ -41,7 +42,14 @@ bool dmg_process_parse_stat(const char *text, uint64_t *start_time)
     return true;
 }
 
-static bool read_start_time(int pid, uint64_t *start_time)
+bool dmg_process_parse_stat(const char *text, uint64_t *start_time)
+{
+    char state;
+    return parse_stat(text, &state, start_time) && state != 'Z' && state != 'X';
+}
+
+/* Of a process that is alive or of which something is left. */
+static bool read_stat(int pid, char *state, uint64_t *start_time)
 {
     char path[64];
     char text[1024];
@@ -56,7 +64,24 @@ static bool read_start_time(int pid, uint64_t *start_time)
         return false;
     }
     text[bytes] = '\0';
-    return dmg_process_parse_stat(text, start_time);
+    return parse_stat(text, state, start_time);
+}
+
+static bool read_start_time(int pid, uint64_t *start_time)
+{
+    char state;
+    return read_stat(pid, &state, start_time) && state != 'Z' && state != 'X';
+}
+
+void dmg_process_boot_id(char boot_id[DMG_BOOT_ID_BYTES])
+{
+    memset(boot_id, 0, DMG_BOOT_ID_BYTES);
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        ssize_t bytes = read(file, boot_id, DMG_BOOT_ID_BYTES - 1);
+        boot_id[bytes > 0 ? bytes : 0] = '\0';
+        close(file);
+    }
 }
 
 dmg_status dmg_process_identify(int pid, dmg_process *process)
@@ -84,6 +109,41 @@ int dmg_process_open(const dmg_process *process)
         descriptor = -1;
     }
     return descriptor;
+}
+
+static void close_descriptor(int *descriptor)
+{
+    if (*descriptor >= 0) {
+        close(*descriptor);
+        *descriptor = -1;
+    }
+}
+
+bool dmg_process_has_ended(const dmg_process *process, int *descriptor)
+{
+    if (*descriptor < 0) {
+        *descriptor = (int)syscall(SYS_pidfd_open, process->pid, 0);
+        if (*descriptor < 0 && errno == ESRCH) {
+            return true;
+        }
+        /* Looked at only now, as above. A first thread that has ended says nothing of the others: its state does not
+           count. */
+        char state;
+        uint64_t start_time;
+        if (read_stat(process->pid, &state, &start_time) && start_time != process->start_time) {
+            close_descriptor(descriptor);
+            return true;
+        }
+        if (*descriptor < 0) {
+            return false;
+        }
+    }
+    struct pollfd file = {.fd = *descriptor, .events = POLLIN};
+    if (poll(&file, 1, 0) <= 0) {
+        return false;
+    }
+    close_descriptor(descriptor);
+    return true;
 }
 
 bool dmg_process_signal(int descriptor, int number)
