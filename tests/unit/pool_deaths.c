@@ -17,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 
 #define MEMBER_ARGUMENTS 16
+#define ZOMBIE_BYTES     (3 * MIB)
 
 typedef struct process {
     pid_t pid;
@@ -102,6 +104,28 @@ static void *join_same_rank(void *context)
     return NULL;
 }
 
+/* Lose all connections, and write to what it has mapped until its end; with a transport that maps nothing, only live.
+ */
+static void write_on(member *self)
+{
+    dmg_address address;
+    if (dmg_pool_allocate(self->channel, 0, self->job.id, ZOMBIE_BYTES, &address) != DMG_OK) {
+        _exit(6);
+    }
+    volatile char *bytes = dmg_client_pointer(self->client, address, ZOMBIE_BYTES);
+    for (int descriptor = 3; descriptor < 256; descriptor++) {
+        (void)shutdown(descriptor, SHUT_RDWR); /* says ENOTSOCK or EBADF of what is no socket */
+    }
+    say_there();
+    for (uint64_t at = 0;; at = (at + 64) % ZOMBIE_BYTES) {
+        if (bytes) {
+            bytes[at] = (char)0xab;
+        } else {
+            pause();
+        }
+    }
+}
+
 static int process_member(int argc, char **argv)
 {
     if (argc < 8) {
@@ -132,6 +156,9 @@ static int process_member(int argc, char **argv)
             return 4;
         }
         join_same_rank(&self);
+    }
+    if (strcmp(behaviour, "write on") == 0 && join(&self) == DMG_OK) {
+        write_on(&self);
     }
     if (join(&self) != DMG_OK || allocate_everywhere(self.channel, self.job.id) != DMG_OK) {
         fprintf(stderr, "member: %s\n", dmg_error_message());
@@ -285,6 +312,75 @@ static void when_all_members_are_killed_nothing_is_left(void)
     stop();
 }
 
+/* Take all that a node has, in extents of this size; returns how many, at most `capacity`. The sentence of the end
+ * stays. */
+static uint32_t take_all(uint64_t bytes, dmg_address *extents, uint32_t capacity)
+{
+    uint32_t count = 0;
+    while (count < capacity && dmg_pool_allocate(channel, 0, 0, bytes, &extents[count]) == DMG_OK) {
+        count++;
+    }
+    return count;
+}
+
+static uint32_t count_not_zero(const dmg_address *extents, uint32_t count)
+{
+    static char bytes[MIB];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        CU_ASSERT_EQUAL(dmg_read(channel, extents[i], bytes, sizeof bytes), DMG_OK);
+        for (uint64_t at = 0; at < sizeof bytes; at++) {
+            found += bytes[at] != 0;
+        }
+    }
+    return found;
+}
+
+static bool quarantine_becomes(uint64_t bytes, dmg_pool_quarantined *waiting)
+{
+    for (dmg_test_wait wait = dmg_test_wait_for(10); dmg_test_goes_on(&wait);) {
+        if (dmg_pool_quarantine(channel, 0, waiting) != DMG_OK) {
+            return false;
+        }
+        if (waiting->bytes == bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void what_a_lost_process_writes_to_is_given_to_nobody_before_its_end(void)
+{
+    enum { EXTENTS = 16 };
+    dmg_address extents[EXTENTS];
+    dmg_pool_quarantined waiting;
+    char named[64];
+    if (strncmp(transport, "cxl_shm", strlen("cxl_shm")) != 0) {
+        return; /* UCX ends its process when its sockets are shut down */
+    }
+    start(1, 8 * MIB + 64 * 4096);
+    process zombie = process_start("write on", "zombie", 0, 1);
+    CU_ASSERT_TRUE(process_is_there(&zombie));
+    CU_ASSERT_TRUE(quarantine_becomes(ZOMBIE_BYTES, &waiting));
+    uint32_t count = take_all(MIB, extents, EXTENTS);
+    CU_ASSERT_TRUE(count > 0);
+    snprintf(named, sizeof named, "wait for the end of process %d,", zombie.pid);
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), named));
+    CU_ASSERT_EQUAL(waiting.clients, 1);
+    CU_ASSERT_EQUAL(waiting.pids[0], (uint64_t)zombie.pid);
+    CU_ASSERT_TRUE(usage_becomes(count * MIB + ZOMBIE_BYTES));
+    CU_ASSERT_EQUAL(count_not_zero(extents, count), 0);
+    CU_ASSERT_EQUAL(process_end(&zombie, SIGKILL), -SIGKILL);
+    CU_ASSERT_TRUE(quarantine_becomes(0, &waiting));
+    CU_ASSERT_EQUAL(waiting.clients, 0);
+    CU_ASSERT_TRUE(usage_becomes(count * MIB));
+    uint32_t more = take_all(MIB, extents + count, EXTENTS - count);
+    CU_ASSERT_EQUAL(more, ZOMBIE_BYTES / MIB);
+    count += more;
+    CU_ASSERT_EQUAL(count_not_zero(extents, count), 0);
+    stop();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "member") == 0) {
@@ -296,6 +392,7 @@ int main(int argc, char **argv)
         DMG_TEST(a_member_killed_at_a_barrier_ends_the_job),
         DMG_TEST(a_member_killed_while_joining_ends_the_joins_of_the_others),
         DMG_TEST(when_all_members_are_killed_nothing_is_left),
+        DMG_TEST(what_a_lost_process_writes_to_is_given_to_nobody_before_its_end),
         {NULL, NULL},
     };
     return add_suites(tests) ? 1 : dmg_suites_run(argc, argv);
