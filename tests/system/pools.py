@@ -1,6 +1,6 @@
 """Long-lived pools: started, filled, used by many runs with any number of compute nodes, and ended; and what dies in between.
 
-Usage: pools.py TRANSPORT
+Usage: pools.py TRANSPORT [given_up]     with the second word, only what becomes of runs that are given up
 """
 
 import json
@@ -391,16 +391,18 @@ def unloaded_graphs_give_their_pages_back():
         require(taken > 1 << 20, f"a graph of 150,000 edges takes {taken} bytes")
         loaded = held(node)
         run("unload", "goes", "--pool", "p")
-        wait_until("the pages to be given back", lambda: held(node) <= loaded - taken)
+        if TRANSPORT != "ucx":
+            wait_until("the pages to be given back", lambda: held(node) <= loaded - taken)
         same(answer_of("cc", "stays"), expected(graph, "cc"))
         run("load", graph, "--pool", "p", "--as", "again")
         same(answer_of("cc", "again"), expected(graph, "cc"))
-    with Pool(mns=1, memory="256M", prefault=True):
+    # Those that were asked for stay; over ucx, pages in /dev/shm, which are all there from the start.
+    with Pool(mns=1, memory="256M", **({} if TRANSPORT == "ucx" else {"prefault": True})):
         node, = children("memory-node")
         run("load", graph, "--pool", "p", "--as", "goes")
         run("unload", "goes", "--pool", "p")
         time.sleep(1.5)
-        require(held(node) >= 256 << 20, "pages of a prefaulted segment have gone")
+        require(held(node) >= 256 << 20, "pages that were to stay have gone")
 
 
 def a_graph_in_use_is_not_unloaded():
@@ -747,8 +749,12 @@ def an_interrupted_start_leaves_nothing():
         require(os.listdir(POOLS) == [], os.listdir(POOLS))
 
 
+GIVEN_UP = (a_run_that_is_suspended_loses_its_lease_and_says_so, a_run_that_was_stopped_overwrites_nothing,
+            a_stopped_run_that_is_killed_gives_back_what_waited)
+
+
 def main():
-    for function in (
+    for function in GIVEN_UP if "given_up" in sys.argv[2:] else (
             one_load_serves_any_number_of_compute_nodes, more_compute_nodes_than_partitions_form_groups,
             all_algorithms_and_kinds_of_graphs, a_graph_comes_from_the_standard_input, empty_and_tiny_graphs,
             negative_weights_are_refused_by_their_line, status_says_what_there_is, names_are_taken_once, misuse,
@@ -756,9 +762,7 @@ def main():
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
             unloaded_graphs_give_their_pages_back, a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
-            a_run_that_is_suspended_loses_its_lease_and_says_so,
-            a_run_that_was_stopped_overwrites_nothing, a_stopped_run_that_is_killed_gives_back_what_waited,
-            clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
+            *GIVEN_UP, clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
             the_log_says_who_ended_a_memory_node, the_log_tells_at_debug_who_did_what,
             descriptors_are_limited_by_the_hard_limit_alone,
             an_interrupted_start_leaves_nothing):

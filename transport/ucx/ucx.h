@@ -179,7 +179,7 @@ typedef struct dmg_ucx_segment {
 dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_context_h context, const char *transports,
                                   dmg_ucx_segment *segment);
 void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
-/** dmg_server_give_back; false for memory that a card has registered: its pages are its own. */
+/** dmg_server_give_back; false for memory that a card has registered, whose pages are its own, and for /dev/shm. */
 bool dmg_ucx_segment_give_back(const dmg_ucx_segment *segment, const char *transports, uint64_t offset, uint64_t bytes);
 
 /* ---- demand.c: what a segment takes, before it is made ---- */
