@@ -193,9 +193,10 @@ void dmg_engine_destroy(dmg_engine *engine)
     }
     dmg_thread_team_destroy(engine->team);
     for (uint32_t i = 0; engine->workers && i < engine->options.threads; i++) {
+        /* First: after an error, what is in flight ends here, and its buffers and completions are theirs. */
+        dmg_channel_close(engine->workers[i].channel);
         dmg_update_coordinator_destroy(&engine->workers[i].remote);
         dmg_retrieval_destroy(engine->workers[i].retrieval);
-        dmg_channel_close(engine->workers[i].channel);
     }
     dmg_reschedule_destroy(engine->reschedule);
     for (uint32_t i = 0; i < 2; i++) {

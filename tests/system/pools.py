@@ -365,7 +365,8 @@ def loads_side_by_side():
 
 
 def held(node):
-    """Bytes of memory, shared or its own, that a memory node's segment takes, whoever has touched its pages."""
+    """Bytes of memory that a memory node's segment takes, whoever has touched its pages. It is shared, or, where all goes by message,
+    the node's own, as much else is that a sanitizer has."""
     total = 0
     for line in read(f"/proc/{node}/smaps").decode().splitlines():
         words = line.split()
@@ -375,7 +376,7 @@ def held(node):
             is_shared = "s" in words[1]
         elif is_large and is_shared and words[0] == "Size:":
             total += os.stat(f"/proc/{node}/map_files/{begin:x}-{end:x}").st_blocks * 512
-        elif is_large and not is_shared and words[0] == "Rss:":
+        elif is_large and not is_shared and TRANSPORT == "ucx:data=message" and words[0] == "Rss:":
             total += int(words[1]) << 10
     return total
 
