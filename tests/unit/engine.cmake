@@ -5,7 +5,7 @@ dmg_unit_test(retrieval LINK dmg-test-pool dmg-engine)
 dmg_unit_test(work LINK dmg-work)
 dmg_unit_test(update LINK dmg-test-pool dmg-update)
 # Among the longest: started early, so that none is left running alone at the end.
-set_tests_properties(unit.engine unit.engine_groups PROPERTIES TIMEOUT 1800 COST 100)
+set_tests_properties(unit.engine unit.engine_damage unit.engine_groups PROPERTIES TIMEOUT 1800 COST 100)
 dmg_unit_test(ways LINK dmg-test-pool dmg-engine)
 target_sources(unit-ways PRIVATE unit/ways_min_uint32.c unit/ways_min_uint64.c unit/ways_add_double.c)
 dmg_unit_test(board LINK dmg-test-pool dmg-update)
