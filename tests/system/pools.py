@@ -533,14 +533,19 @@ def quarantined(pool="p"):
 WAITS = TRANSPORT != "ucx:data=message"
 
 
+def endless_run(graph, *options):
+    """Load a graph and begin a run on it; what was allocated before, its launcher, and its two compute nodes, which are at work."""
+    run("load", graph, "--pool", "p", "--as", "graph")
+    full = allocated()
+    busy = begin("run", "pagerank", "graph", "--pool", "p", "--cns", 2, *options, *ENDLESS)
+    wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+    return full, busy, children("compute-node")
+
+
 def a_run_that_is_suspended_loses_its_lease_and_says_so():
     """The pool's nodes go on, so that what a run has in it is given up after the peer timeout, and the run hears of it."""
     with Pool(peer_timeout=time_out(0.6)):
-        run("load", SMALL, "--pool", "p", "--as", "small")
-        full = allocated()
-        busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
-        wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
-        nodes = children("compute-node")
+        full, busy, nodes = endless_run(SMALL)
         everybody = [busy.pid, *nodes]
         for pid in everybody:
             os.kill(pid, signal.SIGSTOP)
@@ -559,8 +564,8 @@ def a_run_that_is_suspended_loses_its_lease_and_says_so():
         require("silent for longer than the peer timeout" in line, line)
         wait_until("the end of the quarantine", lambda: allocated() == full)
         require(quarantined() == 0 and all(node["quarantined_for"] == [] for node in status()["memory_nodes"]), status())
-        answer_of("cc", "small", "--cns", 2, "--threads", 1)
-        run("unload", "small", "--pool", "p")
+        answer_of("cc", "graph", "--cns", 2, "--threads", 1)
+        run("unload", "graph", "--pool", "p")
 
 
 def a_run_that_was_stopped_overwrites_nothing():
@@ -568,12 +573,8 @@ def a_run_that_was_stopped_overwrites_nothing():
     wanted = expected(NEIGHBOUR, "pagerank")
     for direction in ("push",) if IS_THIN else ("push", "pull"):
         with Pool(mns=1, memory="32M", peer_timeout=time_out(0.6)):
-            run("load", LARGE, "--pool", "p", "--as", "large")
-            full = allocated()
-            busy = begin("run", "pagerank", "large", "--pool", "p", "--cns", 2, "--direction", direction, *ENDLESS)
-            wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
+            full, busy, nodes = endless_run(LARGE, "--direction", direction)
             time.sleep(0.1)  # it is at work, wherever
-            nodes = children("compute-node")
             everybody = [busy.pid, *nodes]
             for pid in everybody:
                 os.kill(pid, signal.SIGSTOP)
@@ -606,11 +607,7 @@ def a_run_that_was_stopped_overwrites_nothing():
 
 def a_stopped_run_that_is_killed_gives_back_what_waited():
     with Pool(peer_timeout=time_out(0.6)):
-        run("load", SMALL, "--pool", "p", "--as", "small")
-        full = allocated()
-        busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
-        wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
-        nodes = children("compute-node")
+        full, busy, nodes = endless_run(SMALL)
         os.kill(nodes[0], signal.SIGSTOP)
         end(busy)  # the launcher ends its nodes, the stopped one too
         wait_until("the end of the quarantine", lambda: allocated() == full)
