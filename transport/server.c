@@ -299,7 +299,8 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
     const char *refusal = dmg_server_refusal(server, request->client);
     dmg_server_client *client = find_client(server, request->client);
     if (refusal || !client) {
-        refuse(server, request, DMG_ERR_PEER, refusal ? refusal : "this compute node is not known here");
+        refuse(server, request, client || !refusal ? DMG_ERR_PEER : DMG_ERR_MEMORY,
+               refusal ? refusal : "this compute node is not known here");
         return;
     }
     client->heard_ns = server->watch.now_ns;
