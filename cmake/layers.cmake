@@ -24,7 +24,7 @@ function(dmg_library)
                                                 LINKER_LANGUAGE C)
     target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                  $<INSTALL_INTERFACE:include>)
-    target_link_libraries(${library} PRIVATE Threads::Threads m PkgConfig::ucx PkgConfig::ck PkgConfig::sodium PkgConfig::numa
-                                             PkgConfig::jemalloc PkgConfig::zstd PkgConfig::lzma ZLIB::ZLIB)
+    target_link_libraries(${library} PRIVATE Threads::Threads m PkgConfig::ucx PkgConfig::ck PkgConfig::sodium
+                                             PkgConfig::numa PkgConfig::jemalloc PkgConfig::zstd PkgConfig::lzma ZLIB::ZLIB)
   endforeach()
 endfunction()
