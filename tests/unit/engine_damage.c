@@ -7,12 +7,14 @@
 #include "suite.h"
 
 #include "algorithms/algorithm.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "pool_fixture.h"
 #include "random_graph.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,10 @@
 #define SEGMENT_BYTES (UINT64_C(8) << 20)
 #define VERTICES      1000
 #define RANKS_MAX     2
+/* What a vandal writes, and where: graph, attributes and buffers lie at the beginning. */
+#define VANDAL_WRITES_MAX 20000
+#define VANDAL_BYTES      (SEGMENT_BYTES / 8)
+#define VANDAL_WAIT_NS    UINT64_C(20000)
 
 /* No multiple of 64: the last word of an activation bitmap has bits of no vertex. */
 _Static_assert(VERTICES % 64 != 0, "the last word of the bitmaps is not full");
@@ -53,7 +59,8 @@ static const char *const damage_names[] = {"none",
 /* How an algorithm walks, over what was damaged how. */
 struct setting {
     damage damage;
-    bool damages_bitmaps; /* as the second iteration begins */
+    bool damages_bitmaps;  /* as the second iteration begins */
+    struct vandal *vandal; /* is told when the first one begins; may be NULL */
     uint32_t ranks;
     dmg_engine_options engine;
 };
@@ -162,6 +169,33 @@ static void damage_bitmaps(void *context, uint32_t iteration, uint64_t active_ve
     }
 }
 
+/* Another client of the pool, which writes into what is not its own while a run computes. */
+struct vandal {
+    const dmg_test_pool *pool;
+    bool spares_graph;      /* it writes into what a run allocates while it computes: buffers of updates */
+    atomic_bool is_running; /* the run */
+    atomic_bool is_over;
+    uint64_t first_byte; /* of what it writes to, on either node */
+    dmg_random randomness;
+    uint32_t writes;
+};
+
+static void tell_vandal(void *context, uint32_t iteration, uint64_t active_vertices)
+{
+    const struct rank *rank = context;
+    struct vandal *vandal = rank->setting->vandal;
+    uint64_t allocated = 0, peak, total;
+    (void)active_vertices;
+    if (iteration != 0 || rank->index != 0) {
+        return;
+    }
+    if (vandal->spares_graph) {
+        CU_ASSERT_EQUAL(dmg_pool_usage(rank->channel, 0, &allocated, &peak, &total), DMG_OK);
+    }
+    vandal->first_byte = allocated / 8 * 8;
+    atomic_store(&vandal->is_running, true);
+}
+
 static dmg_status share_store(const struct rank *rank, dmg_channel *channel, dmg_job *job, dmg_graph_store *store)
 {
     size_t bytes = sizeof *store;
@@ -207,7 +241,9 @@ static dmg_status run_on_engine(struct rank *rank, dmg_client *client, dmg_chann
         dmg_engine_options engine_options = rank->setting->engine;
         rank->channel = channel;
         rank->job = job;
-        engine_options.on_iteration = rank->setting->damages_bitmaps ? damage_bitmaps : NULL;
+        engine_options.on_iteration = rank->setting->damages_bitmaps ? damage_bitmaps
+                                      : rank->setting->vandal        ? tell_vandal
+                                                                     : NULL;
         engine_options.on_iteration_context = rank;
         status = dmg_engine_create(client, channel, job, &store, &engine_options, &engine);
     }
@@ -254,12 +290,71 @@ static void *run_rank(void *argument)
     return NULL;
 }
 
+/* Words that mean something: numbers of vertices and rounds, lengths, addresses, and none of these. */
+static uint64_t nasty_word(dmg_random *random)
+{
+    uint64_t word = dmg_random_next(random);
+    switch (word % 5) {
+    case 0:
+        return dmg_random_below(random, 8) << 32 | dmg_random_below(random, VERTICES);
+    case 1:
+        return UINT64_MAX - dmg_random_below(random, 4);
+    case 2:
+        return dmg_address_make((uint16_t)dmg_random_below(random, 3), dmg_random_below(random, SEGMENT_BYTES + 64));
+    case 3:
+        return dmg_random_below(random, UINT32_MAX) << 32 | 1;
+    default:
+        return word;
+    }
+}
+
+static dmg_status vandalise(struct vandal *vandal, dmg_channel *channel)
+{
+    /* Bounded: attributes that somebody keeps raising keep an algorithm at work for ever. */
+    dmg_status status = DMG_OK;
+    while (vandal->writes < VANDAL_WRITES_MAX && status == DMG_OK && !atomic_load(&vandal->is_over)) {
+        if (!atomic_load(&vandal->is_running)) {
+            dmg_sleep_ns(VANDAL_WAIT_NS);
+            continue;
+        }
+        uint64_t word = nasty_word(&vandal->randomness);
+        uint64_t offset = vandal->first_byte + dmg_random_below(&vandal->randomness, VANDAL_BYTES / 8) * 8;
+        uint16_t node = (uint16_t)dmg_random_below(&vandal->randomness, 2);
+        status = dmg_write(channel, &word, dmg_address_make(node, offset), sizeof word);
+        vandal->writes++;
+    }
+    return status;
+}
+
+static void *run_vandal(void *argument)
+{
+    struct vandal *vandal = argument;
+    dmg_client *client = NULL;
+    dmg_channel *channel = NULL;
+    dmg_status status = dmg_client_open(&vandal->pool->options, &client);
+    if (status == DMG_OK) {
+        status = dmg_channel_open(client, &channel);
+    }
+    if (status == DMG_OK) {
+        status = vandalise(vandal, channel);
+    }
+    CU_ASSERT_EQUAL(status, DMG_OK);
+    dmg_channel_close(channel);
+    dmg_client_close(client);
+    return NULL;
+}
+
 /* Run on all ranks, one thread each. */
-static void run_job(const struct setting *setting, const dmg_graph *graph, const dmg_algorithm *algorithm,
-                    struct rank *ranks)
+static void run_job_beside(const struct setting *setting, const dmg_graph *graph, const dmg_algorithm *algorithm,
+                           struct rank *ranks, struct vandal *vandal)
 {
     dmg_test_pool pool = {0};
+    pthread_t vandal_thread;
     CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 2, SEGMENT_BYTES, &pool), DMG_OK);
+    if (vandal) {
+        vandal->pool = &pool;
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&vandal_thread, NULL, run_vandal, vandal), 0);
+    }
     pthread_t threads[RANKS_MAX];
     for (uint32_t i = 0; i < setting->ranks; i++) {
         ranks[i] = (struct rank){.setting = setting, .pool = &pool, .graph = graph, .algorithm = algorithm, .index = i};
@@ -268,7 +363,17 @@ static void run_job(const struct setting *setting, const dmg_graph *graph, const
     for (uint32_t i = 0; i < setting->ranks; i++) {
         pthread_join(threads[i], NULL);
     }
+    if (vandal) {
+        atomic_store(&vandal->is_over, true);
+        pthread_join(vandal_thread, NULL);
+    }
     dmg_test_pool_stop(&pool);
+}
+
+static void run_job(const struct setting *setting, const dmg_graph *graph, const dmg_algorithm *algorithm,
+                    struct rank *ranks)
+{
+    run_job_beside(setting, graph, algorithm, ranks, NULL);
 }
 
 /* Some rank found it, and says what and where; the others were told, or found it, too. */
@@ -383,6 +488,50 @@ static void bits_of_no_vertex_are_found_in_activation_bitmaps(void)
     dmg_graph_close(&graph);
 }
 
+/* What it does to the answer nobody can say. That the run ends, with a sentence where it failed, is the test, and that
+ * it touches nothing outside the pool, which sanitizers see. */
+static void expect_an_end(const char *name, dmg_direction direction, dmg_update_method updates, bool spares_graph)
+{
+    dmg_graph graph;
+    struct rank ranks[RANKS_MAX] = {0};
+    struct vandal vandal = {.spares_graph = spares_graph, .randomness = {dmg_random_next(&randomness)}};
+    make_graph(&graph);
+    const struct setting setting = {
+        .ranks = RANKS_MAX,
+        .vandal = &vandal,
+        .engine = {
+            .threads = 1, .direction = direction, .updates = updates, .round_buffers = 4, .value_buffer_bytes = 512}};
+    run_job_beside(&setting, &graph, dmg_algorithm_find(name), ranks, &vandal);
+    for (uint32_t i = 0; i < RANKS_MAX; i++) {
+        CU_ASSERT_TRUE(ranks[i].status == DMG_OK || ranks[i].sentence[0] != '\0');
+    }
+    CU_ASSERT_TRUE(vandal.writes > 0 || !atomic_load(&vandal.is_running));
+    dmg_graph_close(&graph);
+}
+
+static void end_beside_a_vandal(bool spares_graph)
+{
+    static const char *const names[] = {"bfs", "cc", "sssp", "pagerank"};
+    static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_BY_VALUE, DMG_UPDATE_BY_OWNER};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t j = 0; j < sizeof methods / sizeof *methods; j++) {
+            expect_an_end(names[i], DMG_DIRECTION_PUSH, methods[j], spares_graph);
+        }
+    }
+    expect_an_end("cc", DMG_DIRECTION_PULL, DMG_UPDATE_AUTO, spares_graph);
+    expect_an_end("pagerank", DMG_DIRECTION_PULL, DMG_UPDATE_AUTO, spares_graph);
+}
+
+static void a_neighbour_that_writes_everywhere_ends_a_run_and_no_process(void)
+{
+    end_beside_a_vandal(false);
+}
+
+static void a_neighbour_that_writes_into_updates_under_way_ends_no_process(void)
+{
+    end_beside_a_vandal(true);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(damage_is_found_where_a_frontier_pushes),
     DMG_TEST(damage_is_found_where_vertices_pull_from_a_frontier),
@@ -392,6 +541,8 @@ static const dmg_test tests[] = {
     DMG_TEST(damage_is_found_where_sums_are_pushed),
     DMG_TEST(damage_is_found_where_sums_are_pulled),
     DMG_TEST(bits_of_no_vertex_are_found_in_activation_bitmaps),
+    DMG_TEST(a_neighbour_that_writes_everywhere_ends_a_run_and_no_process),
+    DMG_TEST(a_neighbour_that_writes_into_updates_under_way_ends_no_process),
     {NULL, NULL},
 };
 
