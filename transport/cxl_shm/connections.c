@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "transport/cxl_shm/server.h"
+#include "transport/stream/socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static void accept_connections(dmg_shm_server *server)
             }
             return;
         }
-        dmg_shm_server_channel *channel = dmg_shm_peer_is_ours(socket) ? find_free(server) : NULL;
+        dmg_shm_server_channel *channel = dmg_socket_peer_is_ours(socket) ? find_free(server) : NULL;
         if (!channel || !dmg_shm_server_watch(server, EPOLL_CTL_ADD, socket, EPOLLIN | EPOLLRDHUP,
                                               (uint64_t)(channel - server->channels))) {
             close(socket);
@@ -213,7 +214,7 @@ static uint32_t greet(dmg_shm_server *server, dmg_shm_server_channel *channel)
             channel->client = hello.client;
             server->greeting_count--;
             dmg_process process;
-            dmg_shm_identify_peer(channel->socket, &process);
+            dmg_socket_identify_peer(channel->socket, &process);
             dmg_server_channel_opened(server->server, hello.client, &process);
             return 1;
         }

@@ -8,6 +8,7 @@
 #include "transport/cxl_shm/server.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "transport/stream/socket.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -177,7 +178,8 @@ void dmg_shm_server_wake(void *implementation)
 
 static dmg_status listen_and_watch(dmg_shm_server *server, const char *bind_to)
 {
-    dmg_status status = dmg_shm_listen(bind_to, &server->listener, server->address);
+    dmg_status status = dmg_socket_listen(DMG_SHM_BACKEND_NAME, bind_to, SOCK_SEQPACKET, &server->listener,
+                                          server->address, sizeof server->address);
     if (status != DMG_OK) {
         return status;
     }

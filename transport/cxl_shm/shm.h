@@ -23,11 +23,9 @@
 #include "transport/backend.h"
 #include "transport/cxl_shm/coherence.h"
 
-#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #define DMG_SHM_BACKEND_NAME "cxl_shm"
 
@@ -194,31 +192,6 @@ typedef struct dmg_shm_welcome {
 
 /* ---- socket.c ---- */
 
-/** Where a socket is. */
-typedef struct dmg_shm_place {
-    union {
-        struct sockaddr any;
-        struct sockaddr_un local;
-        struct sockaddr_in ipv4;
-        struct sockaddr_in6 ipv6;
-    } address;
-    socklen_t bytes;
-    bool is_network; /**< TCP */
-} dmg_shm_place;
-
-/** "cxl_shm:@NAME", "cxl_shm:/PATH", "cxl_shm:HOST:PORT" or "cxl_shm:[HOST]:PORT" (or without the backend's name, as in
- * `bind`). */
-dmg_status dmg_shm_parse_address(const char *text, dmg_shm_place *place);
-/**
- * Listen; NULL: a fresh abstract name, which the kernel forgets when the socket dies. HOST:PORT: by TCP, port 0 for a
- * free one. `printed` gets the address string.
- */
-dmg_status dmg_shm_listen(const char *bind_to, int *listener, char printed[DMG_ADDRESS_STRING_BYTES]);
-/** Whether the process at the other end of a Unix socket belongs to this user (or to root). Over TCP the token has to
- * do. */
-bool dmg_shm_peer_is_ours(int socket);
-/** The process at the other end of a Unix socket; pid 0 over TCP, and when it is gone already. */
-void dmg_shm_identify_peer(int socket, dmg_process *process);
 /** The path of memory node `node` in a parameter "path=A+B+...", "" when there is none. */
 void dmg_shm_path_of(const dmg_transport_parameters *parameters, uint32_t node, char path[96]);
 /** Send a welcome and, unless it is -1, a descriptor. Does not block. */

@@ -7,10 +7,11 @@
  * a proof: a keyed hash (BLAKE2b) of all that was said. The client's proof follows. Over TCP both derive one key for
  * each direction from the secret, the shared key and all that was said, so that a connection that was recorded cannot
  * be read later by who learns the secret. Every message has a fixed size, so that nobody makes either end wait for or
- * store more than that; whoever says anything else is cut off, and costs no more than a hash.
+ * store more than that; whoever says anything else is cut off, and costs no more than a hash and, over TCP, a key.
  *
  * A greeting never blocks. It takes sockets that keep the bounds of packets (SOCK_SEQPACKET) and those that do not.
- * The server dictates how frames are protected; a client refuses less than it was told to want.
+ * The server dictates how frames are protected; a client refuses less than it was told to want. A Unix socket is plain,
+ * whatever was wanted: nobody but this user and root stand between its ends.
  */
 #ifndef DMG_TRANSPORT_STREAM_GREETING_H
 #define DMG_TRANSPORT_STREAM_GREETING_H
@@ -27,11 +28,18 @@ typedef enum dmg_stream_protection {
     DMG_STREAM_ENCRYPTED,     /**< and nobody can read */
 } dmg_stream_protection;
 
+/** How, when they are: the faster one where both ends have instructions for it. */
+typedef enum dmg_stream_cipher {
+    DMG_STREAM_CHACHA20_POLY1305,
+    DMG_STREAM_AES256_GCM,
+} dmg_stream_cipher;
+
 #define DMG_STREAM_KEY_BYTES 32
 
 /** What a greeting leaves behind. */
 typedef struct dmg_stream_session {
     dmg_stream_protection protection;
+    dmg_stream_cipher cipher;
     uint8_t send_key[DMG_STREAM_KEY_BYTES]; /**< all zeros when plain */
     uint8_t receive_key[DMG_STREAM_KEY_BYTES];
 } dmg_stream_session;
@@ -43,11 +51,14 @@ typedef struct dmg_greeting {
     dmg_stream_protection wanted; /**< the server's word, the client's least */
     bool is_server;
     bool is_network;
+    bool is_written; /**< the message that is being sent */
     uint32_t step;
     uint32_t done_bytes; /**< of the message that is being sent or received */
+    dmg_status failure;  /**< when it failed: DMG_ERR_PEER when the other end closed, DMG_ERR_PROTOCOL, DMG_ERR_IO */
     uint8_t message[DMG_STREAM_GREETING_BYTES];
     uint8_t own_number[32];
     uint8_t own_secret[32];
+    uint8_t other_key[32];  /**< public; over TCP */
     uint8_t transcript[64]; /**< a hash of all that was said */
     dmg_stream_session session;
 } dmg_greeting;
