@@ -63,8 +63,9 @@ typedef struct dmg_backend {
     dmg_status (*describe)(dmg_transport_info *infos, size_t capacity, size_t *count);
     /** NULL-terminated list of parameter keys that this backend understands. */
     const char *const *parameter_keys;
-    /** dmg_transport_announce; NULL where the environment has no say. */
-    void (*announce)(void);
+    /** dmg_transport_announce; `parameters` is NULL when no transport was chosen. NULL where there is nothing to say.
+     */
+    void (*announce)(const dmg_transport_parameters *parameters);
     /** dmg_transport_sweep; `removed` is not NULL. */
     void (*sweep)(uint64_t since_s, dmg_transport_removed removed, void *context);
 

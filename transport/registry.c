@@ -120,13 +120,27 @@ dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backen
 
 void dmg_transport_announce(const char *transport)
 {
-    size_t length = transport ? strcspn(transport, ":") : 0;
+    const dmg_backend *chosen = NULL;
+    dmg_transport_parameters parameters;
+    if (transport && dmg_transport_parse(transport, &chosen, &parameters) != DMG_OK) {
+        return; /* whoever opens it says what is wrong */
+    }
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
-        const dmg_backend *backend = transport ? find_backend(transport, length) : backends[i];
-        if (backend && backend->announce) {
-            backend->announce();
+        if ((!chosen || backends[i] == chosen) && backends[i]->announce) {
+            backends[i]->announce(chosen ? &parameters : NULL);
         }
     }
+}
+
+dmg_status dmg_transport_trust(const char *transport, char *trusting, size_t capacity)
+{
+    const dmg_backend *backend;
+    dmg_transport_parameters parameters;
+    int length = snprintf(trusting, capacity, "%s%ctrust-network=yes", transport, strchr(transport, ':') ? ',' : ':');
+    if (length < 0 || (size_t)length >= capacity) {
+        return dmg_error(DMG_ERR_ARGUMENT, "transport '%s' is too long", transport);
+    }
+    return dmg_transport_parse(trusting, &backend, &parameters);
 }
 
 typedef struct sweep_report {

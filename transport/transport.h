@@ -98,9 +98,14 @@ dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
  * environment that such a library may have read already: then the program has to begin anew, by executing itself.
  */
 bool dmg_transport_prepare(void);
-/** Log a warning about variables that were taken out, when the backend of this transport would have read them. Says it
- * once a process. NULL: any backend. */
+/**
+ * Log warnings about what this transport is not safe for, and about variables that were taken out, when its backend
+ * would have read them (once a process). NULL: any backend.
+ */
 void dmg_transport_announce(const char *transport);
+/** The transport string that says, too, that who can reach the network may be trusted. DMG_ERR_ARGUMENT when the
+ * backend has no use for that, or the string is too long. */
+dmg_status dmg_transport_trust(const char *transport, char *trusting, size_t capacity);
 /** Told of each file that dmg_transport_sweep has removed: its path, and what its pages took. */
 typedef void (*dmg_transport_removed)(void *context, const char *path, uint64_t bytes);
 

@@ -258,6 +258,12 @@ void stopped_client_loses_its_lease_once(void)
 
 /* ---- nonsense ---- */
 
+/* Of the Unix sockets of this transport. */
+static int local_kind(void)
+{
+    return (strncmp(test_transport, "cxl_shm", 7) == 0 ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC;
+}
+
 /* Connect to where a memory node listens: a Unix socket, or HOST:PORT. */
 static int connect_raw(const char *address)
 {
@@ -267,7 +273,7 @@ static int connect_raw(const char *address)
         size_t length = strlen(name);
         memcpy(to.sun_path, name, length);
         to.sun_path[0] = '\0';
-        int connected = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        int connected = socket(AF_UNIX, local_kind(), 0);
         CU_ASSERT_EQUAL(
             connect(connected, (struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)),
             0);
@@ -319,14 +325,11 @@ static void *hang_up_once(void *argument)
 
 void memory_node_that_dies_during_the_greeting_counts_as_dead(void)
 {
-    if (strcmp(test_transport, "cxl_shm") != 0) {
-        return; /* UCX's own handshake comes before ours */
-    }
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     char address[DMG_ADDRESS_STRING_BYTES];
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "dmgraph-test-%d", (int)getpid());
-    snprintf(address, sizeof address, "cxl_shm:@%s", name.sun_path + 1);
-    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(address, sizeof address, "%.*s:@%s", (int)strcspn(test_transport, ":"), test_transport, name.sun_path + 1);
+    int listener = socket(AF_UNIX, local_kind(), 0);
     socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     CU_ASSERT_EQUAL_FATAL(bind(listener, (struct sockaddr *)&name, bytes), 0);
     CU_ASSERT_EQUAL_FATAL(listen(listener, 1), 0);
@@ -334,7 +337,7 @@ void memory_node_that_dies_during_the_greeting_counts_as_dead(void)
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, hang_up_once, &listener), 0);
     const char *addresses[] = {address};
     const dmg_client_options options = {
-        .transport = "cxl_shm", .addresses = addresses, .address_count = 1, .peer_timeout_ns = PATIENT_NS};
+        .transport = test_transport, .addresses = addresses, .address_count = 1, .peer_timeout_ns = PATIENT_NS};
     dmg_client *client;
     CU_ASSERT_EQUAL(dmg_client_open(&options, &client), DMG_ERR_PEER);
     CU_ASSERT_PTR_NULL(client);

@@ -1,36 +1,34 @@
 /*
- * What only the UCX backend has to withstand: strangers on its ports, and deaths with operations by message in flight;
- * clients that do not speak its language are in transport_ucx_protocol.c. Memory nodes are processes of their own, so
- * that a crash is seen as one.
+ * What only the UCX backend has to withstand: deaths with operations by message in flight; clients that do not speak
+ * its language are in transport_ucx_protocol.c, strangers on its ports in transport_ucx_ports.c. Memory nodes are
+ * processes of their own, so that a crash is seen as one.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "transport/core.h"
 #include "transport/ucx/ucx.h"
 #include "transport_processes.h"
+#include "transport_ucx_lanes.h"
 #include "transport_ucx_limits.h"
+#include "transport_ucx_ports.h"
 #include "transport_ucx_protocol.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define GARBAGE_ROUNDS 20
-#define KILLS          20
-#define FLOOD_BATCH    64
-#define SERVER_KILLS   5
-#define PORTS_MAX      16
-#define GONE_S         45 /* beyond the patient timeout: a death that nothing tells is found by its lease */
-#define FLOOD_SLICE    (UINT64_C(1) << 20)
+#define KILLS         20
+#define CONNECT_KILLS 100
+#define FLOOD_BATCH   64
+#define SERVER_KILLS  5
+#define GONE_S        45 /* beyond the patient timeout: a death that nothing tells is found by its lease */
+#define FLOOD_SLICE   (UINT64_C(1) << 20)
 
 static const char *transport_or_given(const char *usual)
 {
@@ -52,6 +50,10 @@ static void parameters_that_make_no_sense_are_refused_with_a_reason(void)
         {"ucx:messages=all", DMG_ERR_UNSUPPORTED, "shared-memory rings"},
         {"ucx:messages=pigeon", DMG_ERR_ARGUMENT, "pigeon"},
         {"ucx:messages=", DMG_ERR_ARGUMENT, "network transport"},
+        {"ucx:messages=socket+tcp", DMG_ERR_ARGUMENT, "socket"},
+        {"ucx:protect=plain", DMG_ERR_ARGUMENT, "authenticated or encrypted"},
+        {"ucx:protect=encrypted,messages=tcp", DMG_ERR_UNSUPPORTED, "UCX encrypts nothing"},
+        {"ucx:trust-network=maybe", DMG_ERR_ARGUMENT, "yes or no"},
         {"ucx:data=tcp", DMG_ERR_UNSUPPORTED, "one-sided"},
         {"ucx:data=pigeon", DMG_ERR_ARGUMENT, "pigeon"},
         {"ucx:port=65536", DMG_ERR_ARGUMENT, "65535"},
@@ -60,8 +62,10 @@ static void parameters_that_make_no_sense_are_refused_with_a_reason(void)
         {"ucx:device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
         {"ucx:memory-device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
         {"ucx:device=lo,memory-device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
+        {"ucx:device=lo", DMG_ERR_UNSUPPORTED, "network interfaces are for messages=tcp"},
+        {"ucx:messages=tcp,trust-network=yes,device=nowhere0", DMG_ERR_UNSUPPORTED, "nowhere0"},
         {"ucx:data=rc_verbs,device=nowhere0:1", DMG_ERR_UNSUPPORTED, "nowhere0:1"},
-        {"ucx:messages=rc_verbs,device=nowhere0:1", DMG_ERR_UNSUPPORTED, "device=nowhere0:1 has none"},
+        {"ucx:messages=rc_verbs,device=nowhere0:1", DMG_ERR_UNSUPPORTED, "nowhere0:1"},
         {"ucx:gid=-1", DMG_ERR_ARGUMENT, "65535"},
         {"ucx:gid=first", DMG_ERR_ARGUMENT, "65535"},
         {"ucx:retries=7", DMG_ERR_ARGUMENT, "from 1 to 6"},
@@ -90,10 +94,12 @@ static void devices_and_interfaces_are_told_apart(void)
         const char *interfaces[2];
     } cases[] = {
         {"ucx", {"", ""}, {"", ""}},
-        {"ucx:device=lo", {"", ""}, {"lo", "lo"}},
-        {"ucx:device=nowhere0:2+lo+nowhere1:1", {"nowhere0:2,nowhere1:1", "nowhere0:2,nowhere1:1"}, {"lo", "lo"}},
+        {"ucx:messages=tcp,device=lo", {"", ""}, {"lo", "lo"}},
+        {"ucx:messages=tcp,device=nowhere0:2+lo+nowhere1:1",
+         {"nowhere0:2,nowhere1:1", "nowhere0:2,nowhere1:1"},
+         {"lo", "lo"}},
         {"ucx:device=nowhere0:1,memory-device=nowhere1:1", {"nowhere0:1", "nowhere1:1"}, {"", ""}},
-        {"ucx:memory-device=nowhere1:1+lo", {"", "nowhere1:1"}, {"", "lo"}},
+        {"ucx:messages=tcp,memory-device=nowhere1:1+lo", {"", "nowhere1:1"}, {"", "lo"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const dmg_backend *backend;
@@ -122,7 +128,7 @@ static void ucx_knows_every_option_that_it_is_given(void)
 {
     bool is_refused = false;
     dmg_log_set_sink(note_refused_options, &is_refused, DMG_LOG_DEBUG);
-    static const char *const transports[] = {"ucx:data=message", "ucx:data=posix", "ucx:data=sysv"};
+    static const char *const transports[] = {"ucx:data=message,messages=tcp", "ucx:data=posix", "ucx:data=sysv"};
     for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
         dmg_server_options options = {.transport = transport_or_given(transports[i]),
                                       .segment = {.bytes = 4096, .numa_node = -1}};
@@ -194,79 +200,6 @@ static void addresses_in_another_order_are_refused(void)
     test_pool_stop(&pool);
 }
 
-/* ---- strangers on the ports ---- */
-
-/* The sockets of a process, by inode. */
-static bool process_has_socket(pid_t process, unsigned long long inode)
-{
-    char path[64];
-    char wanted[64];
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
-    snprintf(wanted, sizeof wanted, "socket:[%llu]", inode);
-    DIR *directory = opendir(path);
-    bool is_found = false;
-    for (struct dirent *entry; directory != NULL && !is_found && (entry = readdir(directory)) != NULL;) {
-        char target[64] = "";
-        if (readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1) > 0) {
-            is_found = strcmp(target, wanted) == 0;
-        }
-    }
-    if (directory != NULL) {
-        closedir(directory);
-    }
-    return is_found;
-}
-
-/* Every TCP port of IPv4 that a process listens on: UCX opens more than the one in the address. */
-static uint32_t listening_ports(pid_t process, struct sockaddr_in *ports)
-{
-    FILE *file = fopen("/proc/net/tcp", "r");
-    char line[512];
-    uint32_t count = 0;
-    while (file != NULL && count < PORTS_MAX && fgets(line, sizeof line, file) != NULL) {
-        unsigned int address;
-        unsigned int port;
-        unsigned int state;
-        unsigned long long inode;
-        if (sscanf(line, " %*u: %x:%x %*x:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %llu", &address, &port, &state, &inode) ==
-                4 &&
-            state == 0x0a && process_has_socket(process, inode)) {
-            ports[count++] = (struct sockaddr_in){
-                .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {.s_addr = address}};
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return count;
-}
-
-static void garbage_on_any_port_leaves_the_node_serving(void)
-{
-    test_transport = "ucx:data=message";
-    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
-    uint64_t random = dmg_test_seed();
-    struct sockaddr_in ports[PORTS_MAX];
-    uint32_t count = listening_ports(pool.nodes[0].process, ports);
-    CU_ASSERT_TRUE(count >= 1);
-    for (uint32_t i = 0; i < count; i++) {
-        /* Loopback only: a memory node that was not told otherwise is nobody else's business. */
-        CU_ASSERT_EQUAL(ntohl(ports[i].sin_addr.s_addr) >> 24, 127);
-        for (int round = 0; round < GARBAGE_ROUNDS; round++) {
-            int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-            CU_ASSERT_EQUAL_FATAL(connect(stranger, (struct sockaddr *)&ports[i], sizeof ports[i]), 0);
-            uint64_t garbage[512];
-            for (size_t j = 0; j < sizeof garbage / sizeof garbage[0]; j++) {
-                garbage[j] = test_random_next(&random);
-            }
-            (void)!send(stranger, garbage, test_random_next(&random) % sizeof garbage, MSG_NOSIGNAL);
-            CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
-            close(stranger);
-        }
-    }
-    test_pool_stop(&pool);
-}
-
 /* ---- deaths with operations by message in flight ---- */
 
 typedef struct flood_buffers {
@@ -330,7 +263,8 @@ static int flood_main(char **argv)
     return 2;
 }
 
-static pid_t start_flood(const test_node *nodes, uint64_t seed)
+/* `is_awaited`: return when it has opened its channel. */
+static pid_t start_flood(const test_node *nodes, uint64_t seed, bool is_awaited)
 {
     int ends[2];
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
@@ -346,14 +280,14 @@ static pid_t start_flood(const test_node *nodes, uint64_t seed)
     pid_t process = fork();
     if (process == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(ends[1], STDOUT_FILENO);
+        dup2(is_awaited ? ends[1] : open("/dev/null", O_WRONLY), STDOUT_FILENO);
         close_range(STDERR_FILENO + 1, ~0U, 0);
         execv("/proc/self/exe", arguments);
         _exit(127);
     }
     close(ends[1]);
     char said = 0;
-    CU_ASSERT_EQUAL(read(ends[0], &said, 1), 1);
+    CU_ASSERT_EQUAL(is_awaited ? read(ends[0], &said, 1) : 1, 1);
     close(ends[0]);
     return process;
 }
@@ -367,7 +301,7 @@ static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(voi
         test_transport = transport_or_given(transports[i]);
         test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
         for (uint32_t kill_count = 1; kill_count <= kills; kill_count++) {
-            pid_t client = start_flood(pool.nodes, test_random_next(&random));
+            pid_t client = start_flood(pool.nodes, test_random_next(&random), true);
             dmg_sleep_ns(test_random_next(&random) % 30000000);
             test_process_kill(client);
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
@@ -380,6 +314,30 @@ static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(voi
         CU_ASSERT_EQUAL(report.died, kills);
         CU_ASSERT_EQUAL(report.closed, 0);
         CU_ASSERT_EQUAL(report.repeated, 0);
+        test_pool_stop(&pool);
+    }
+}
+
+/* Loading UCX, the greeting, the hello, the lanes, and the first operations: a kill hits any of it. */
+static void clients_killed_while_they_connect_leave_the_nodes_serving(void)
+{
+    static const char *const transports[] = {"ucx", "ucx:data=message", "ucx:data=message,port=0"};
+    uint64_t random = dmg_test_seed();
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        test_transport = transports[i];
+        test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+        uint64_t begun_ns = dmg_now_ns();
+        test_process_kill(start_flood(pool.nodes, 1, true));
+        const uint64_t opening_ns = dmg_now_ns() - begun_ns;
+        for (int kill_count = 0; kill_count < CONNECT_KILLS; kill_count++) {
+            pid_t client = start_flood(pool.nodes, test_random_next(&random), false);
+            dmg_sleep_ns(test_random_next(&random) % (opening_ns + opening_ns / 4));
+            test_process_kill(client);
+            CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
+            CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 1));
+        }
+        /* Whoever comes next is served as if nothing had been. */
+        test_process_kill(start_flood(pool.nodes, 2, true));
         test_pool_stop(&pool);
     }
 }
@@ -465,14 +423,18 @@ static const dmg_test tests[] = {
     DMG_TEST(ucx_knows_every_option_that_it_is_given),
     DMG_TEST(lane_that_the_node_does_not_offer_is_refused),
     DMG_TEST(every_lane_of_shared_memory_is_one_sided),
+    DMG_TEST(lanes_write_nothing_into_their_memory_nodes_queues),
     DMG_TEST(addresses_in_another_order_are_refused),
+    DMG_TEST(nobody_listens_at_a_port_on_one_host),
+    DMG_TEST(memory_nodes_alone_listen_and_at_one_port),
     DMG_TEST(garbage_on_any_port_leaves_the_node_serving),
     DMG_TEST(malformed_messages_cost_their_sender_the_connection),
     DMG_TEST(requests_before_a_hello_are_refused),
-    DMG_TEST(messages_that_nobody_knows_are_ignored),
+    DMG_TEST(hellos_that_are_not_right_are_refused),
     DMG_TEST(spans_outside_the_segment_are_answered_with_an_error),
     DMG_TEST(client_that_takes_no_answers_is_cut_off),
     DMG_TEST(fuzzed_frames_leave_the_node_serving),
+    DMG_TEST(clients_killed_while_they_connect_leave_the_nodes_serving),
     DMG_TEST(killed_clients_with_operations_in_flight_leave_the_nodes_serving),
     DMG_TEST(killed_node_ends_all_kinds_of_operations),
     DMG_TEST(long_operations_end_when_their_node_dies),
@@ -499,7 +461,8 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "--flood") == 0) {
         return flood_main(argv + 2);
     }
-    if (test_process_main(argc, argv, &exit_code) || limits_process_main(argc, argv, &exit_code)) {
+    if (test_process_main(argc, argv, &exit_code) || limits_process_main(argc, argv, &exit_code) ||
+        lanes_process_main(argc, argv, &exit_code)) {
         return exit_code;
     }
     alarm(dmg_test_deadline_s(600)); /* whatever hangs ends */

@@ -1,5 +1,6 @@
 /*
- * Clients of the UCX backend that do not keep to its protocol: one misdeed after the other, and frames of random bytes.
+ * Clients of the UCX backend that know the pool's secret and do not keep to the protocol: one misdeed after the other,
+ * and frames of random bytes.
  */
 #include "transport_ucx_protocol.h"
 #include "core/base/clock.h"
@@ -14,20 +15,23 @@
 typedef struct crafted {
     dmg_ucx_header header;
     uint8_t payload[DMG_UCX_FRAME_BYTES];
+    size_t payload_bytes;
 } crafted;
 
 static void craft(crafted *frame, const dmg_ucx_request *request, size_t payload_bytes)
 {
     memset(frame, 0, sizeof *frame);
     memcpy(frame->payload, request, sizeof *request);
-    frame->header =
-        (dmg_ucx_header){.magic = DMG_UCX_MAGIC, .count = 1, .bytes = (uint32_t)(sizeof *request + payload_bytes)};
+    frame->header = (dmg_ucx_header){.magic = DMG_UCX_MAGIC,
+                                     .kind = DMG_UCX_REQUESTS,
+                                     .count = 1,
+                                     .bytes = (uint32_t)(sizeof *request + payload_bytes)};
+    frame->payload_bytes = frame->header.bytes;
 }
 
 static void send_crafted(test_liar *liar, crafted *frame)
 {
-    frame->header.channel += liar->channel;
-    liar_send(liar, DMG_UCX_REQUESTS, &frame->header, sizeof frame->header, frame->payload, frame->header.bytes);
+    liar_send(liar, &frame->header, sizeof frame->header, frame->payload, frame->payload_bytes);
 }
 
 typedef void (*misdeed)(test_liar *liar);
@@ -40,11 +44,27 @@ static void no_magic(test_liar *liar)
     send_crafted(liar, &frame);
 }
 
-static void anothers_channel(test_liar *liar)
+static void length_that_is_not_the_payloads(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 8);
+    frame.payload_bytes -= 8;
+    send_crafted(liar, &frame);
+}
+
+static void frame_of_an_unknown_kind(test_liar *liar)
 {
     crafted frame;
     craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
-    frame.header.channel = UINT32_MAX - liar->channel; /* ends as another connection's number */
+    frame.header.kind = 77;
+    send_crafted(liar, &frame);
+}
+
+static void what_only_memory_nodes_say(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
+    frame.header.kind = DMG_UCX_ANSWERS;
     send_crafted(liar, &frame);
 }
 
@@ -116,42 +136,46 @@ static void type_of_more_than_32_bits(test_liar *liar)
     send_crafted(liar, &frame);
 }
 
-static void header_of_a_wrong_length(test_liar *liar)
+static void half_a_header(test_liar *liar)
 {
-    liar_send(liar, DMG_UCX_REQUESTS, "short", 5, NULL, 0);
+    liar_send(liar, "short", 5, NULL, 0);
+}
+
+static void nothing_at_all(test_liar *liar)
+{
+    liar_send(liar, "", 0, NULL, 0);
 }
 
 static void hello_twice(test_liar *liar)
 {
-    liar_say_hello(liar, test_token, 4711, DMG_UCX_VERSION);
+    const dmg_ucx_hello hello = liar_hello(4711);
+    liar_send_hello(liar, &hello, sizeof hello);
 }
 
-static void a_frame_by_rendezvous(test_liar *liar)
+static void say_goodbye(test_liar *liar)
 {
-    crafted frame;
-    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
-    frame.header.channel = liar->channel;
-    liar_send_by_rendezvous(liar, DMG_UCX_REQUESTS, &frame.header, sizeof frame.header, frame.payload,
-                            frame.header.bytes);
+    dmg_ucx_header header = {.magic = DMG_UCX_MAGIC, .kind = DMG_UCX_GOODBYE};
+    liar_send(liar, &header, sizeof header, NULL, 0);
 }
 
-static void goodbye_for_another(test_liar *liar)
+static void goodbye_twice(test_liar *liar)
 {
-    dmg_ucx_header header = {.magic = DMG_UCX_MAGIC, .channel = UINT32_MAX};
-    liar_send(liar, DMG_UCX_GOODBYE, &header, sizeof header, NULL, 0);
+    say_goodbye(liar);
+    say_goodbye(liar);
 }
 
 static void request_after_goodbye(test_liar *liar)
 {
-    dmg_ucx_header header = {.magic = DMG_UCX_MAGIC, .channel = liar->channel};
-    liar_send(liar, DMG_UCX_GOODBYE, &header, sizeof header, NULL, 0);
+    say_goodbye(liar);
     crafted frame;
     craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
     send_crafted(liar, &frame);
 }
 
 static const misdeed misdeeds[] = {no_magic,
-                                   anothers_channel,
+                                   length_that_is_not_the_payloads,
+                                   frame_of_an_unknown_kind,
+                                   what_only_memory_nodes_say,
                                    unknown_kind,
                                    more_records_than_there_are,
                                    bytes_after_the_last_record,
@@ -161,11 +185,20 @@ static const misdeed misdeeds[] = {no_magic,
                                    atomic_of_a_wrong_size,
                                    message_that_is_too_long,
                                    type_of_more_than_32_bits,
-                                   header_of_a_wrong_length,
+                                   half_a_header,
+                                   nothing_at_all,
                                    hello_twice,
-                                   a_frame_by_rendezvous,
-                                   goodbye_for_another,
+                                   goodbye_twice,
                                    request_after_goodbye};
+
+/** Connect and be let in. */
+static void join(test_liar *liar, const test_pool *pool, uint64_t client)
+{
+    const dmg_ucx_hello hello = liar_hello(client);
+    CU_ASSERT_TRUE_FATAL(liar_open(liar, pool->nodes[0].address, test_token));
+    liar_send_hello(liar, &hello, sizeof hello);
+    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(liar));
+}
 
 void malformed_messages_cost_their_sender_the_connection(void)
 {
@@ -173,9 +206,7 @@ void malformed_messages_cost_their_sender_the_connection(void)
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     for (size_t i = 0; i < sizeof misdeeds / sizeof misdeeds[0]; i++) {
         test_liar liar;
-        CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
-        liar_say_hello(&liar, test_token, 1000 + i, DMG_UCX_VERSION);
-        CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+        join(&liar, &pool, 1000 + i);
         misdeeds[i](&liar);
         if (!liar_is_cut_off(&liar)) {
             printf("\n    misdeed %zu was let pass\n", i);
@@ -192,45 +223,53 @@ void requests_before_a_hello_are_refused(void)
     test_transport = "ucx:data=message";
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     test_liar liar;
-    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
+    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address, test_token));
     crafted frame;
     craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
     send_crafted(&liar, &frame);
     CU_ASSERT_TRUE(liar_is_cut_off(&liar));
     CU_ASSERT_EQUAL(liar.answers, 0);
     liar_close(&liar);
-    CU_ASSERT_TRUE(liar_open(&liar, pool.nodes[0].address));
-    liar_send(&liar, DMG_UCX_HELLO, "nonsense", 8, "nonsense", 8);
-    CU_ASSERT_TRUE(liar_is_cut_off(&liar));
-    liar_close(&liar);
-    CU_ASSERT_TRUE(liar_open(&liar, pool.nodes[0].address));
-    liar_say_hello(&liar, test_token, 77, DMG_UCX_VERSION + 1);
-    CU_ASSERT_FALSE(liar_is_welcomed(&liar));
-    CU_ASSERT_EQUAL(liar.status, DMG_ERR_PROTOCOL);
-    liar_close(&liar);
     CU_ASSERT_TRUE(test_node_serves(&pool, 0));
     test_pool_stop(&pool);
 }
 
-void messages_that_nobody_knows_are_ignored(void)
+typedef struct odd_hello {
+    dmg_ucx_hello hello;
+    size_t bytes;
+    dmg_status answer; /**< DMG_OK: none, the connection ends */
+} odd_hello;
+
+void hellos_that_are_not_right_are_refused(void)
 {
-    static const unsigned ids[] = {0, 7, 8, 63, 200, 1000, 4095, 30000, 65535};
+    odd_hello cases[] = {
+        {.hello = liar_hello(77), .answer = DMG_ERR_PROTOCOL},
+        {.hello = liar_hello(77), .answer = DMG_ERR_UNSUPPORTED},
+        {.hello = liar_hello(0)},
+        {.hello = liar_hello(77)},
+        {.hello = liar_hello(77), .bytes = 3},
+        {.hello = liar_hello(77), .bytes = sizeof(dmg_ucx_hello) - 1},
+        {.hello = liar_hello(77)},
+    };
+    cases[0].hello.version++;
+    snprintf(cases[1].hello.messages, sizeof cases[1].hello.messages, "rc_verbs");
+    cases[3].hello.reach.address_bytes = 4096;
+    memset(cases[6].hello.messages, 'x', sizeof cases[6].hello.messages);
     test_transport = "ucx:data=message";
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
-    test_liar liar;
-    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
-    liar_say_hello(&liar, test_token, 1, DMG_UCX_VERSION);
-    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
-    crafted frame;
-    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = 8}, 0);
-    frame.header.channel = liar.channel;
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        liar_send(&liar, ids[i], &frame.header, sizeof frame.header, frame.payload, frame.header.bytes);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        test_liar liar;
+        CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address, test_token));
+        liar_send_hello(&liar, &cases[i].hello, cases[i].bytes != 0 ? cases[i].bytes : sizeof cases[i].hello);
+        if (cases[i].answer == DMG_OK) {
+            CU_ASSERT_TRUE(liar_is_cut_off(&liar));
+        } else {
+            CU_ASSERT_FALSE(liar_is_welcomed(&liar));
+            CU_ASSERT_EQUAL(liar.status, cases[i].answer);
+        }
+        liar_close(&liar);
         CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
     }
-    liar_send(&liar, DMG_UCX_REQUESTS, &frame.header, sizeof frame.header, frame.payload, frame.header.bytes);
-    CU_ASSERT_TRUE(liar_has_answers(&liar, 1));
-    liar_close(&liar);
     test_pool_stop(&pool);
 }
 
@@ -249,9 +288,7 @@ void spans_outside_the_segment_are_answered_with_an_error(void)
     test_transport = "ucx:data=message";
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     test_liar liar;
-    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
-    liar_say_hello(&liar, test_token, 1, DMG_UCX_VERSION);
-    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+    join(&liar, &pool, 1);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         crafted frame;
         craft(&frame, &requests[i], requests[i].kind == DMG_UCX_READ ? 0 : requests[i].bytes);
@@ -268,16 +305,12 @@ void client_that_takes_no_answers_is_cut_off(void)
     test_transport = "ucx:data=message";
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
     test_liar liar;
-    CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
-    liar_say_hello(&liar, test_token, 1, DMG_UCX_VERSION);
-    CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+    join(&liar, &pool, 1);
     /* It asks for 100 times its window, without ever looking at what arrives. */
     for (uint32_t i = 0; i < 100 * DMG_UCX_WINDOW_BYTES / DMG_UCX_PIECE_BYTES; i++) {
         crafted frame;
         craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_READ, .bytes = DMG_UCX_PIECE_BYTES}, 0);
-        frame.header.channel = liar.channel;
-        liar_send_without_progress(&liar, DMG_UCX_REQUESTS, &frame.header, sizeof frame.header, frame.payload,
-                                   frame.header.bytes);
+        send_crafted(&liar, &frame);
     }
     CU_ASSERT_TRUE(test_node_serves(&pool, 0));
     for (dmg_test_wait wait = dmg_test_wait_for(10); dmg_test_goes_on(&wait);) {
@@ -297,7 +330,7 @@ static void craft_fuzz(crafted *frame, uint64_t *random)
 {
     static const uint32_t kinds[] = {DMG_UCX_READ, DMG_UCX_WRITE, DMG_UCX_CAS, DMG_UCX_FAA, DMG_UCX_CALL};
     memset(frame, 0, sizeof *frame);
-    frame->header.magic = DMG_UCX_MAGIC;
+    frame->header = (dmg_ucx_header){.magic = DMG_UCX_MAGIC, .kind = DMG_UCX_REQUESTS};
     uint32_t records = (uint32_t)(test_random_next(random) % 20);
     uint32_t used = 0;
     for (uint32_t i = 0; i < records; i++) {
@@ -313,6 +346,7 @@ static void craft_fuzz(crafted *frame, uint64_t *random)
     }
     frame->header.count = records;
     frame->header.bytes = used;
+    frame->payload_bytes = used;
     uint32_t changes = (uint32_t)(test_random_next(random) % 4);
     for (uint32_t i = 0; i < changes && used > 0; i++) {
         frame->payload[test_random_next(random) % used] ^= (uint8_t)test_random_next(random);
@@ -342,20 +376,17 @@ void fuzzed_frames_leave_the_node_serving(void)
     bool is_open = false;
     for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
         if (!is_open) {
-            CU_ASSERT_TRUE_FATAL(liar_open(&liar, pool.nodes[0].address));
-            liar_say_hello(&liar, test_token, 5000 + round, DMG_UCX_VERSION);
-            CU_ASSERT_TRUE_FATAL(liar_is_welcomed(&liar));
+            join(&liar, &pool, 5000 + round);
             is_open = true;
         }
         crafted frame;
         craft_fuzz(&frame, &random);
         if (test_random_next(&random) % 16 == 0) {
-            frame.header.channel = (uint32_t)test_random_next(&random) % 8;
+            frame.header.kind = (uint32_t)test_random_next(&random) % 8;
         }
         send_crafted(&liar, &frame);
         CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
-        liar_progress(&liar);
-        if (liar.is_cut_off) {
+        if (!liar_look(&liar)) {
             liar_close(&liar);
             is_open = false;
         }

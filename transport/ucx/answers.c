@@ -7,41 +7,14 @@
 
 #include <string.h>
 
-/** Frames to one client that UCX could not send yet. Twice what the client's window allows: beyond, it has left the
- * rules. */
-#define FRAMES_MAX_PER_CONNECTION 64
+/** Bytes to one client that could not be sent yet. Several times what the client's window allows: beyond, it has left
+ * the rules. */
+#define UNSENT_BYTES_MAX (4 * DMG_UCX_WINDOW_BYTES)
 
-static void on_frame_sent(void *request, ucs_status_t status, void *argument)
+void dmg_ucx_server_send(dmg_ucx_connection *connection, uint32_t kind, dmg_ucx_frame *frame)
 {
-    (void)status;
-    dmg_ucx_frame *frame = argument;
-    dmg_ucx_connection *connection = frame->owner;
-    connection->frames_in_flight--;
-    dmg_ucx_frame_give(&connection->server->frames, frame);
-    if (request != NULL) {
-        ucp_request_free(request);
-    }
-}
-
-void dmg_ucx_server_send(dmg_ucx_connection *connection, unsigned id, dmg_ucx_frame *frame)
-{
-    frame->owner = connection;
-    frame->header.channel = connection->echo;
-    connection->frames_in_flight++;
-    ucp_request_param_t parameters = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = on_frame_sent,
-        .user_data = frame,
-    };
-    void *request = ucp_am_send_nbx(connection->endpoint, id, &frame->header, sizeof(frame->header), frame->payload,
-                                    frame->header.bytes, &parameters);
-    if (!UCS_PTR_IS_PTR(request)) {
-        if (UCS_PTR_IS_ERR(request)) {
-            dmg_ucx_connection_break(connection, "the connection broke");
-        }
-        on_frame_sent(NULL, UCS_OK, frame);
-    }
+    dmg_ucx_carrier_send(&connection->carrier, kind, frame);
+    dmg_ucx_events_follow(connection);
 }
 
 static void mark_dirty(dmg_ucx_connection *connection)
@@ -64,7 +37,7 @@ void dmg_ucx_answers_flush(dmg_ucx_server *server)
         if (connection->filling == NULL || connection->stage == DMG_UCX_STAGE_CLOSING) {
             continue;
         }
-        if (connection->frames_in_flight >= DMG_UCX_FRAMES_EAGER) {
+        if (dmg_ucx_carrier_unsent_bytes(&connection->carrier) >= DMG_UCX_EAGER_BYTES) {
             mark_dirty(connection);
             continue;
         }
@@ -86,7 +59,7 @@ void *dmg_ucx_answer_begin(dmg_ucx_connection *connection, uint64_t id, dmg_stat
             connection->filling = NULL;
             dmg_ucx_server_send(connection, DMG_UCX_ANSWERS, full);
         }
-        if (connection->frames_in_flight >= FRAMES_MAX_PER_CONNECTION) {
+        if (dmg_ucx_carrier_unsent_bytes(&connection->carrier) >= UNSENT_BYTES_MAX) {
             dmg_ucx_connection_break(connection, "it asked for more than its window and did not take the answers");
             return NULL;
         }

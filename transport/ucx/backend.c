@@ -2,26 +2,29 @@
  * @file backend.c
  * The UCX backend: memory nodes over InfiniBand, RoCE, TCP and shared memory.
  *
- * Two kinds of traffic go separate ways. Messages are UCP active messages over tcp or the network card; never over
- * UCX's shared-memory rings, which a killed sender can wedge. Data are one-sided operations where UCX has real lanes
- * for them: on one machine the caller's CPU copies from and to shared memory that UCX allocated; on InfiniBand and RoCE
- * the card does. Elsewhere, UCX would imitate them in the memory node without any check; there we do them ourselves, by
- * message, with checks, several operations a message. Atomics have one executor: the caller's CPU when all nodes are
- * shared memory, else the memory node.
+ * Two kinds of traffic go separate ways. Messages go over the streams that connections begin with (transport/stream):
+ * sockets of ours, whose ends prove to each other that they know the pool's secret. Who asks for it has them go by UCP
+ * active messages, over a network card or tcp; never over UCX's shared-memory rings, which a killed sender can wedge.
+ * Data are one-sided operations where UCX has real lanes for them: on one machine the caller's CPU copies from and to
+ * shared memory that UCX allocated; on InfiniBand and RoCE the card does. Elsewhere, UCX would imitate them in the
+ * memory node without any check; there we do them ourselves, by message, with checks, several operations a message.
+ * Atomics have one executor: the caller's CPU when all nodes are shared memory, else the memory node.
  *
- * Errors of an endpoint come from UCX's error handling by peer; a peer that only stops is found by the leases of the
- * layer above.
+ * Nothing of UCX listens for connections: endpoints are made of the addresses of workers, which are told over the
+ * streams. A stream's end is its peer's death; a peer that only stops is found by the leases of the layer above. UCX's
+ * tcp has ports of its own all the same, at which it writes whatever a stranger asks for: it is opened by nobody who
+ * did not ask for it by name.
  */
 #include "transport/ucx/client.h"
 
-static const char *const parameter_keys[] = {"messages", "data",       "device", "memory-device", "port", "gid",
-                                             "retries",  "retry-time", NULL};
+static const char *const parameter_keys[] = {"messages", "data",       "device",  "memory-device", "port", "gid",
+                                             "retries",  "retry-time", "protect", "trust-network", NULL};
 
 const dmg_backend dmg_backend_ucx = {
     .name = "ucx",
     .describe = dmg_ucx_describe,
     .parameter_keys = parameter_keys,
-    .announce = dmg_ucx_environment_announce,
+    .announce = dmg_ucx_announce,
     .segment_demand = dmg_ucx_segment_demand,
     .sweep = dmg_ucx_sweep,
     .server_create = dmg_ucx_server_create,

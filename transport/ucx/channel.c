@@ -14,12 +14,13 @@
 #include "core/base/clock.h"
 #include "transport/ucx/client.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** Polls without anything in flight look at the message worker only this often: it costs a system call. */
+/** Streams from which nothing is due are looked at only this often: it costs a system call. */
 #define IDLE_POLLS 64
+/** Frames that are taken from one stream before others have their turn. */
+#define FRAMES_A_LOOK 32
 /** Polls between two looks at whether a card still completes what it was given. */
 #define WATCH_POLLS 4096
 /** How long a dead node's one-sided operations may hold on to their buffers while UCX cancels them. */
@@ -142,44 +143,11 @@ static dmg_ucx_operation *take_operation(dmg_ucx_channel *channel, dmg_ucx_kind 
 
 /* ---- frames ---- */
 
-static void on_frame_sent(void *request, ucs_status_t status, void *argument)
-{
-    (void)status; /* a failure shows on the endpoint */
-    dmg_ucx_frame *frame = argument;
-    dmg_ucx_link *link = frame->owner;
-    link->frames_in_flight--;
-    dmg_ucx_frame_give(&link->channel->frames, frame);
-    if (request != NULL) {
-        ucp_request_free(request);
-    }
-}
-
-void dmg_ucx_link_send(dmg_ucx_link *link, unsigned id, dmg_ucx_frame *frame)
-{
-    frame->owner = link;
-    frame->header.channel = link->server_channel;
-    link->frames_in_flight++;
-    ucp_request_param_t parameters = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY,
-        .cb.send = on_frame_sent,
-        .user_data = frame,
-    };
-    void *request = ucp_am_send_nbx(link->endpoint, id, &frame->header, sizeof(frame->header), frame->payload,
-                                    frame->header.bytes, &parameters);
-    if (!UCS_PTR_IS_PTR(request)) {
-        if (UCS_PTR_IS_ERR(request) && link->broken == NULL) {
-            link->broken = "broke the connection";
-        }
-        on_frame_sent(NULL, UCS_OK, frame);
-    }
-}
-
 static void send_filling(dmg_ucx_link *link)
 {
     dmg_ucx_frame *frame = link->filling;
     link->filling = NULL;
-    dmg_ucx_link_send(link, DMG_UCX_REQUESTS, frame);
+    dmg_ucx_carrier_send(&link->carrier, DMG_UCX_REQUESTS, frame);
 }
 
 /** Room in the frame that is being filled, or NULL when there is no memory for another frame. */
@@ -320,22 +288,12 @@ static const char *take_answer(dmg_ucx_channel *channel, dmg_ucx_link *link, con
     return NULL;
 }
 
-ucs_status_t dmg_ucx_on_answers(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                size_t length, const ucp_am_recv_param_t *from)
+void dmg_ucx_take_answers(dmg_ucx_link *link, const dmg_ucx_header *header, const uint8_t *payload)
 {
-    dmg_ucx_channel *channel = argument;
-    dmg_ucx_header header;
-    if (header_length != sizeof(header) || (from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
-        return UCS_OK;
-    }
-    memcpy(&header, header_bytes, sizeof(header));
-    if (header.magic != DMG_UCX_MAGIC || header.channel >= channel->node_count || header.bytes != length) {
-        return UCS_OK;
-    }
-    dmg_ucx_link *link = &channel->links[header.channel];
-    const uint8_t *at = data;
-    size_t left = length;
-    for (uint32_t i = 0; i < header.count && !link->is_failed && link->broken == NULL; i++) {
+    dmg_ucx_channel *channel = link->channel;
+    const uint8_t *at = payload;
+    size_t left = header->bytes;
+    for (uint32_t i = 0; i < header->count && !link->is_failed && link->broken == NULL; i++) {
         dmg_ucx_answer answer = {0};
         if (left >= sizeof(answer)) {
             memcpy(&answer, at, sizeof(answer));
@@ -348,7 +306,6 @@ ucs_status_t dmg_ucx_on_answers(void *argument, const void *header_bytes, size_t
         at += sizeof(answer) + dmg_ucx_padded(answer.bytes);
         left -= sizeof(answer) + dmg_ucx_padded(answer.bytes);
     }
-    return UCS_OK;
 }
 
 /* ---- one-sided operations ---- */
@@ -599,7 +556,7 @@ void dmg_ucx_post_call(void *implementation, uint16_t node, uint32_t type, const
 
 /* ---- progress ---- */
 
-/** Hand to UCX what has gathered; with many frames waiting already it is better to gather more. */
+/** Send what has gathered; with much that waits already it is better to gather more. */
 static void drive(dmg_ucx_channel *channel)
 {
     for (uint32_t i = 0; i < channel->node_count; i++) {
@@ -608,7 +565,8 @@ static void drive(dmg_ucx_channel *channel)
             continue;
         }
         pump(link);
-        if (link->filling != NULL && link->frames_in_flight < DMG_UCX_FRAMES_EAGER) {
+        dmg_ucx_carrier_flush(&link->carrier);
+        if (link->filling != NULL && dmg_ucx_carrier_unsent_bytes(&link->carrier) < DMG_UCX_EAGER_BYTES) {
             send_filling(link);
         }
         flush_writes(link);
@@ -638,6 +596,19 @@ static void watch_card(dmg_ucx_channel *channel)
     }
 }
 
+uint32_t dmg_ucx_channel_look(dmg_ucx_channel *channel, bool all)
+{
+    uint32_t count = channel->hub != NULL ? dmg_ucx_hub_progress(channel->hub) : 0;
+    for (uint32_t i = 0; i < channel->node_count; i++) {
+        dmg_ucx_link *link = &channel->links[i];
+        bool is_asked = link->window_bytes != 0 && channel->hub == NULL;
+        if ((is_asked || all) && !link->is_failed) {
+            count += dmg_ucx_carrier_receive(&link->carrier, FRAMES_A_LOOK);
+        }
+    }
+    return count;
+}
+
 void dmg_ucx_poll(void *implementation)
 {
     dmg_ucx_channel *channel = implementation;
@@ -645,7 +616,7 @@ void dmg_ucx_poll(void *implementation)
         return;
     }
     drive(channel);
-    ucp_worker_progress(channel->worker);
+    dmg_ucx_channel_look(channel, ++channel->looks % IDLE_POLLS == 0);
     if (channel->data_event >= 0) {
         ucp_worker_progress(channel->data_worker);
         if (++channel->polls % WATCH_POLLS == 0) {
@@ -665,22 +636,29 @@ void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns)
 {
     dmg_ucx_channel *channel = implementation;
     drive(channel);
-    if (ucp_worker_arm(channel->worker) != UCS_OK ||
+    /* Whoever polls next wants to know what woke us. */
+    channel->idle_polls = channel->looks = IDLE_POLLS - 1;
+    if ((channel->hub != NULL && !dmg_ucx_hub_arm(channel->hub)) ||
         (channel->data_event >= 0 && ucp_worker_arm(channel->data_worker) != UCS_OK)) {
-        channel->idle_polls = IDLE_POLLS - 1;
         return;
     }
-    struct pollfd events[2] = {
-        {.fd = channel->event, .events = POLLIN},
-        {.fd = channel->data_event, .events = POLLIN},
-    };
+    nfds_t count = 0;
+    channel->waits[count++] =
+        (struct pollfd){.fd = channel->hub != NULL ? dmg_ucx_hub_descriptor(channel->hub) : -1, .events = POLLIN};
+    channel->waits[count++] = (struct pollfd){.fd = channel->data_event, .events = POLLIN};
+    for (uint32_t i = 0; i < channel->node_count; i++) {
+        const dmg_ucx_carrier *carrier = &channel->links[i].carrier;
+        if (carrier->stream != NULL && carrier->broken == NULL) {
+            bool waits_to_write = dmg_ucx_carrier_waits_to_write(carrier);
+            channel->waits[count++] = (struct pollfd){.fd = dmg_stream_socket(carrier->stream),
+                                                      .events = waits_to_write ? POLLIN | POLLOUT : POLLIN};
+        }
+    }
     struct timespec timeout = {
         .tv_sec = (time_t)(timeout_ns / 1000000000),
         .tv_nsec = (long)(timeout_ns % 1000000000),
     };
-    ppoll(events, 2, &timeout, NULL);
-    /* Whoever polls next wants to know what woke us. */
-    channel->idle_polls = IDLE_POLLS - 1;
+    ppoll(channel->waits, count, &timeout, NULL);
 }
 
 void dmg_ucx_fail_node(void *implementation, uint16_t node)
@@ -691,12 +669,7 @@ void dmg_ucx_fail_node(void *implementation, uint16_t node)
         return;
     }
     link->is_failed = true;
-    ucp_request_param_t parameters = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    if (link->endpoint != NULL) {
-        void *request = ucp_ep_close_nbx(link->endpoint, &parameters);
-        link->close_request = UCS_PTR_IS_PTR(request) ? request : NULL;
-        link->endpoint = NULL;
-    }
+    (void)dmg_ucx_carrier_close(&link->carrier);
     if (link->one_sided != 0) {
         /* UCX may write into buffers until it has cancelled its operations, so it gets a moment to do that. */
         dmg_ucx_close_now(channel->data_worker, link->data_endpoint, UCP_EP_CLOSE_FLAG_FORCE, CANCEL_NS);

@@ -2,196 +2,21 @@
  * @file client.c
  * The compute node's end: opening and closing of clients and channels.
  *
- * A channel connects to every server's listener and says hello; the welcome tells what the server offers. The client's
- * first hello decides, for all its channels, what carries the data. Then each channel opens its one-sided lanes by what
- * the welcome told.
+ * A channel opens a stream to every server and says hello; the welcome tells what the server offers. The client's first
+ * hello decides, for all its channels, what carries the data. Then each channel opens its one-sided lanes by what the
+ * welcome told.
  */
 #include "transport/ucx/client.h"
-#include "core/base/clock.h"
 #include "core/base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/** How long an orderly close waits for the servers' farewells, and for UCX to let go of its endpoints. */
-#define FAREWELL_NS UINT64_C(200000000)
-#define CLOSE_NS    UINT64_C(500000000)
-
-/* ---- callbacks: they only note ---- */
-
-static void on_endpoint_error(void *argument, ucp_ep_h endpoint, ucs_status_t status)
-{
-    (void)endpoint;
-    dmg_ucx_link *link = argument;
-    if (link->broken == NULL) {
-        link->broken = status == UCS_ERR_NOT_CONNECTED || status == UCS_ERR_UNREACHABLE || status == UCS_ERR_REJECTED
-                           ? "refuses connections"
-                           : "broke the connection";
-    }
-}
-
-/** Keep what a welcome tells, the first time; later ones must tell the same. */
-static const char *take_facts(dmg_ucx_facts *facts, const dmg_ucx_welcome *welcome, const uint8_t *rest)
-{
-    if (facts->segment_bytes != 0) {
-        return welcome->epoch == facts->epoch ? NULL : "was restarted";
-    }
-    if (welcome->segment_bytes == 0 || welcome->segment_bytes > DMG_ADDRESS_OFFSET_MASK ||
-        memchr(welcome->data, '\0', sizeof(welcome->data)) == NULL) {
-        return "sent a welcome that is not one of ours";
-    }
-    if (welcome->address_bytes != 0) {
-        facts->data_address = calloc(1, welcome->address_bytes + 1);
-        facts->data_key = malloc(welcome->key_bytes + 1);
-        if (facts->data_address == NULL || facts->data_key == NULL) {
-            return "cannot be reached: this process is out of memory";
-        }
-        memcpy(facts->data_address, rest, welcome->address_bytes);
-        memcpy(facts->data_key, rest + welcome->address_bytes, welcome->key_bytes);
-    }
-    memcpy(facts->data, welcome->data, sizeof(facts->data));
-    facts->lane = welcome->lane;
-    facts->epoch = welcome->epoch;
-    facts->base = welcome->base;
-    facts->segment_bytes = welcome->segment_bytes;
-    return NULL;
-}
-
-static ucs_status_t on_welcome(void *argument, const void *header_bytes, size_t header_length, void *data,
-                               size_t length, const ucp_am_recv_param_t *from)
-{
-    dmg_ucx_channel *channel = argument;
-    dmg_ucx_header header;
-    dmg_ucx_welcome welcome;
-    if (header_length != sizeof(header) || (from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
-        return UCS_OK;
-    }
-    memcpy(&header, header_bytes, sizeof(header));
-    if (header.magic != DMG_UCX_MAGIC || header.channel >= channel->node_count) {
-        return UCS_OK;
-    }
-    dmg_ucx_link *link = &channel->links[header.channel];
-    if (link->is_welcomed || link->refused != DMG_OK || link->is_failed || link->broken != NULL) {
-        return UCS_OK;
-    }
-    if (length < sizeof(welcome)) {
-        link->broken = "sent a welcome that is not one of ours";
-        return UCS_OK;
-    }
-    memcpy(&welcome, data, sizeof(welcome));
-    const uint8_t *rest = (const uint8_t *)data + sizeof(welcome);
-    uint64_t told = (uint64_t)welcome.address_bytes + welcome.key_bytes + welcome.sentence_bytes;
-    if (length - sizeof(welcome) != told || welcome.version != DMG_UCX_VERSION || welcome.status >= DMG_STATUS_COUNT) {
-        link->refused = DMG_ERR_PROTOCOL;
-        snprintf(link->sentence, sizeof(link->sentence), "it is not a memory node of this version of dmgraph");
-    } else if (welcome.status != DMG_OK) {
-        link->refused = (dmg_status)welcome.status;
-        snprintf(link->sentence, sizeof(link->sentence), "%.*s", (int)(told < 150 ? told : 150), (const char *)rest);
-    } else if (welcome.node != header.channel) {
-        link->refused = DMG_ERR_PROTOCOL;
-        snprintf(link->sentence, sizeof(link->sentence),
-                 "it is memory node %u of its pool: give the addresses in the order of their ids", welcome.node);
-    } else {
-        link->broken = take_facts(&channel->client->facts[header.channel], &welcome, rest);
-        link->server_channel = welcome.channel;
-        link->is_welcomed = link->broken == NULL;
-    }
-    return UCS_OK;
-}
-
-static ucs_status_t on_farewell(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                size_t length, const ucp_am_recv_param_t *from)
-{
-    (void)data, (void)length, (void)from;
-    dmg_ucx_channel *channel = argument;
-    dmg_ucx_header header;
-    if (header_length == sizeof(header)) {
-        memcpy(&header, header_bytes, sizeof(header));
-        if (header.magic == DMG_UCX_MAGIC && header.channel < channel->node_count) {
-            channel->links[header.channel].has_farewell = true;
-        }
-    }
-    return UCS_OK;
-}
+/** How long UCX may take to let go of a lane's endpoint. */
+#define CLOSE_NS UINT64_C(500000000)
 
 /* ---- channels ---- */
-
-static dmg_status set_handler(dmg_ucx_channel *channel, unsigned id, ucp_am_recv_callback_t handler)
-{
-    ucp_am_handler_param_t parameters = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id = id,
-        .cb = handler,
-        .arg = channel,
-    };
-    ucs_status_t status = ucp_worker_set_am_recv_handler(channel->worker, &parameters);
-    return status == UCS_OK
-               ? DMG_OK
-               : dmg_error(DMG_ERR_INTERNAL, "setting a UCX message handler: %s", ucs_status_string(status));
-}
-
-static dmg_status say_hello(dmg_ucx_channel *channel, uint32_t node)
-{
-    dmg_ucx_client *client = channel->client;
-    dmg_ucx_link *link = &channel->links[node];
-    dmg_ucx_facts *facts = &client->facts[node];
-    ucp_ep_params_t parameters = {
-        .field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_ERR_HANDLER |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
-        .flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
-        .sockaddr = {.addr = (const struct sockaddr *)&facts->address, .addrlen = facts->address_bytes},
-        .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler = {.cb = on_endpoint_error, .arg = link},
-    };
-    ucs_status_t status = ucp_ep_create(channel->worker, &parameters, &link->endpoint);
-    if (status != UCS_OK) {
-        link->endpoint = NULL;
-        link->broken = "refuses connections";
-        return DMG_OK;
-    }
-    dmg_ucx_frame *frame = dmg_ucx_frame_take(&channel->frames);
-    if (frame == NULL) {
-        return dmg_error(DMG_ERR_MEMORY, "opening a channel: out of memory");
-    }
-    dmg_ucx_hello hello = {.version = DMG_UCX_VERSION, .node = node, .client = dmg_client_id(client->client)};
-    memcpy(hello.token, client->token, sizeof(hello.token));
-    dmg_process self;
-    if (dmg_process_identify((int)getpid(), &self) == DMG_OK) {
-        hello.pid = (uint64_t)self.pid;
-        hello.start_time = self.start_time;
-        dmg_process_boot_id(hello.boot_id);
-    }
-    memcpy(frame->payload, &hello, sizeof(hello));
-    frame->header.count = 1;
-    frame->header.bytes = sizeof(hello);
-    dmg_ucx_link_send(link, DMG_UCX_HELLO, frame);
-    return DMG_OK;
-}
-
-/** Wait until every server has answered the hello, or will not. */
-static void await_welcomes(dmg_ucx_channel *channel)
-{
-    dmg_watch watch;
-    dmg_watch_start(&watch, channel->client->peer_timeout_ns, dmg_now_ns());
-    uint32_t idle = 0;
-    for (;;) {
-        bool is_waiting = false;
-        for (uint32_t i = 0; i < channel->node_count; i++) {
-            const dmg_ucx_link *link = &channel->links[i];
-            is_waiting |= !link->is_failed && !link->is_welcomed && link->refused == DMG_OK && link->broken == NULL;
-        }
-        if (!is_waiting || dmg_watch_wait_is_over(&watch, dmg_now_ns())) {
-            return;
-        }
-        if (ucp_worker_progress(channel->worker) != 0) {
-            idle = 0;
-        } else if (++idle > 100) {
-            dmg_ucx_channel_sleep(channel, 5000000);
-        }
-    }
-}
 
 static dmg_status channel_create(dmg_ucx_client *client, dmg_ucx_channel **created)
 {
@@ -202,70 +27,34 @@ static dmg_status channel_create(dmg_ucx_client *client, dmg_ucx_channel **creat
     *created = channel;
     channel->client = client;
     channel->node_count = client->node_count;
-    channel->event = channel->data_event = -1;
+    channel->data_event = -1;
     channel->links = calloc(client->node_count, sizeof(*channel->links));
+    channel->waits = calloc((size_t)client->node_count + 2, sizeof(*channel->waits));
     channel->operations = calloc(DMG_UCX_OPERATIONS_MAX, sizeof(*channel->operations));
-    if (channel->links == NULL || channel->operations == NULL) {
+    if (channel->links == NULL || channel->waits == NULL || channel->operations == NULL) {
         return dmg_error(DMG_ERR_MEMORY, "opening a channel: out of memory");
     }
     for (uint32_t i = 0; i < client->node_count; i++) {
         dmg_ucx_link *link = &channel->links[i];
         link->channel = channel;
+        link->node = (uint16_t)i;
         link->queue.first = link->unflushed.first = link->flushing.first = DMG_UCX_NO_SLOT;
     }
     for (uint32_t i = 0; i < DMG_UCX_OPERATIONS_MAX; i++) {
         channel->operations[i].next = i + 1 < DMG_UCX_OPERATIONS_MAX ? i + 1 : DMG_UCX_NO_SLOT;
     }
-    dmg_status status = dmg_ucx_worker(client->message_context, &channel->worker);
-    if (status == DMG_OK) {
-        status = set_handler(channel, DMG_UCX_WELCOME, on_welcome);
-    }
-    if (status == DMG_OK) {
-        status = set_handler(channel, DMG_UCX_ANSWERS, dmg_ucx_on_answers);
-    }
-    if (status == DMG_OK) {
-        status = set_handler(channel, DMG_UCX_FAREWELL, on_farewell);
-    }
-    if (status == DMG_OK && ucp_worker_get_efd(channel->worker, &channel->event) != UCS_OK) {
-        status = dmg_error(DMG_ERR_UNSUPPORTED, "messages=%s: this UCX transport cannot wake a sleeping thread",
-                           client->settings.messages);
-    }
-    return status;
-}
-
-/** Connect to every node. Those that do not welcome us keep is_welcomed false. */
-static dmg_status connect_messages(dmg_ucx_channel *channel)
-{
-    for (uint32_t i = 0; i < channel->node_count; i++) {
-        dmg_status status = dmg_client_node_status(channel->client->client, (uint16_t)i);
-        if (status == DMG_OK) {
-            status = say_hello(channel, i);
-        }
-        if (status != DMG_OK) {
-            return status;
-        }
-    }
-    await_welcomes(channel);
-    return DMG_OK;
+    return client->message_context != NULL
+               ? dmg_ucx_hub_open(client->message_context, client->settings.messages, &channel->hub)
+               : DMG_OK;
 }
 
 static void channel_destroy(dmg_ucx_channel *channel)
 {
+    if (channel->links != NULL) {
+        dmg_ucx_connections_cut(channel);
+    }
     for (uint32_t i = 0; channel->links != NULL && i < channel->node_count; i++) {
         dmg_ucx_link *link = &channel->links[i];
-        if (link->endpoint != NULL) {
-            dmg_ucx_close_now(channel->worker, link->endpoint, UCP_EP_CLOSE_FLAG_FORCE, CLOSE_NS);
-        }
-        if (link->close_request != NULL) {
-            uint64_t end_ns = dmg_now_ns() + CLOSE_NS;
-            dmg_backoff backoff = {0};
-            while (ucp_request_check_status(link->close_request) == UCS_INPROGRESS && dmg_now_ns() < end_ns) {
-                if (ucp_worker_progress(channel->worker) == 0) {
-                    dmg_backoff_wait(&backoff);
-                }
-            }
-            ucp_request_free(link->close_request);
-        }
         if (link->key != NULL) {
             ucp_rkey_destroy(link->key);
         }
@@ -275,46 +64,15 @@ static void channel_destroy(dmg_ucx_channel *channel)
                               CLOSE_NS);
         }
     }
-    if (channel->worker != NULL) {
-        ucp_worker_destroy(channel->worker);
-    }
+    dmg_ucx_hub_close(channel->hub);
     if (channel->data_worker != NULL && !channel->has_stuck_lane) {
         ucp_worker_destroy(channel->data_worker);
     }
     dmg_ucx_frames_clear(&channel->frames);
     free(channel->links);
+    free(channel->waits);
     free(channel->operations);
     free(channel);
-}
-
-/** Tell the servers that this is a parting and no death, and wait a little for their farewells. */
-static void say_goodbye(dmg_ucx_channel *channel)
-{
-    for (uint32_t i = 0; i < channel->node_count; i++) {
-        dmg_ucx_link *link = &channel->links[i];
-        bool is_open = link->is_welcomed && !link->is_failed && link->broken == NULL;
-        dmg_ucx_frame *frame = is_open ? dmg_ucx_frame_take(&channel->frames) : NULL;
-        link->has_farewell = frame == NULL;
-        if (frame != NULL) {
-            dmg_ucx_link_send(link, DMG_UCX_GOODBYE, frame);
-        }
-    }
-    uint64_t end_ns = dmg_now_ns() + FAREWELL_NS;
-    uint32_t idle = 0;
-    for (;;) {
-        bool is_waiting = false;
-        for (uint32_t i = 0; i < channel->node_count; i++) {
-            is_waiting |= !channel->links[i].has_farewell && channel->links[i].broken == NULL;
-        }
-        if (!is_waiting || dmg_now_ns() >= end_ns) {
-            return;
-        }
-        if (ucp_worker_progress(channel->worker) != 0) {
-            idle = 0;
-        } else if (++idle > 100) {
-            dmg_ucx_channel_sleep(channel, 5000000);
-        }
-    }
 }
 
 void dmg_ucx_channel_close(void *implementation)
@@ -329,7 +87,7 @@ void dmg_ucx_channel_close(void *implementation)
         }
     }
     dmg_ucx_end_all(channel, -1, DMG_ERR_CANCELLED);
-    say_goodbye(channel);
+    dmg_ucx_connections_say_goodbye(channel);
     channel_destroy(channel);
 }
 
@@ -344,7 +102,13 @@ dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *owner,
     }
     dmg_status status = channel_create(client, &channel);
     if (status == DMG_OK) {
-        status = connect_messages(channel);
+        status = dmg_ucx_connections_open(channel);
+    }
+    for (uint32_t i = 0; status == DMG_ERR_PEER && i < client->node_count; i++) {
+        if (channel != NULL && channel->links[i].is_unreached) {
+            dmg_client_mark_dead(client->client, (uint16_t)i, "refuses another connection");
+            status = dmg_client_node_status(client->client, (uint16_t)i);
+        }
     }
     for (uint32_t i = 0; status == DMG_OK && i < client->node_count; i++) {
         dmg_ucx_link *link = &channel->links[i];
@@ -378,20 +142,14 @@ static dmg_status resolve_addresses(dmg_ucx_client *client, const dmg_client_opt
         const char *text = options->addresses[i];
         if (strncmp(text, "ucx:", 4) != 0) {
             return dmg_error(DMG_ERR_ARGUMENT,
-                             "memory node %u's address \"%s\" is not of the transport ucx: expected "
+                             "memory node %u's address \"%s\" is not of the transport ucx: expected ucx:@NAME or "
                              "ucx:HOST:PORT, as the memory node printed it",
                              i, text);
         }
         snprintf(facts->address_text, sizeof(facts->address_text), "%s", text);
-        dmg_status status = dmg_ucx_resolve(text + 4, 0, &facts->address, &facts->address_bytes);
+        dmg_status status = dmg_stream_address_parse("ucx", text, &facts->address);
         if (status != DMG_OK) {
             return dmg_error_prefix(status, "memory node %u", i);
-        }
-        in_port_t port = facts->address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&facts->address)->sin6_port
-                                                              : ((struct sockaddr_in *)&facts->address)->sin_port;
-        if (port == 0) {
-            return dmg_error(DMG_ERR_ARGUMENT, "memory node %u's address \"%s\" has no port: expected ucx:HOST:PORT", i,
-                             text);
         }
     }
     return DMG_OK;
@@ -399,16 +157,20 @@ static dmg_status resolve_addresses(dmg_ucx_client *client, const dmg_client_opt
 
 static dmg_status open_message_context(dmg_ucx_client *client)
 {
-    char interface[96] = "";
+    const dmg_ucx_facts *first = &client->facts[0];
+    char interface[96];
     bool is_local = true;
+    const char *farthest = first->address_text;
     for (uint32_t i = 0; i < client->node_count; i++) {
-        is_local &= dmg_ucx_is_loopback(&client->facts[i].address);
+        if (!dmg_stream_address_is_local(&client->facts[i].address)) {
+            is_local = false;
+            farthest = client->facts[i].address_text;
+        }
     }
-    if (is_local) {
-        dmg_ucx_interface_of(&client->facts[0].address, interface, sizeof(interface));
-    }
-    return dmg_ucx_message_context(&client->settings, interface, client->facts[0].address.ss_family,
-                                   &client->message_context);
+    dmg_status status = dmg_ucx_confine_tcp(&client->settings, NULL, farthest, is_local, interface, sizeof(interface));
+    return status == DMG_OK ? dmg_ucx_message_context(&client->settings, interface, first->address.name.any.sa_family,
+                                                      &client->message_context)
+                            : status;
 }
 
 static dmg_status check_welcomes(const dmg_ucx_client *client, const dmg_ucx_channel *channel)
@@ -533,14 +295,14 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
     if (status == DMG_OK) {
         status = resolve_addresses(client, options);
     }
-    if (status == DMG_OK) {
+    if (status == DMG_OK && client->settings.are_messages_ucx) {
         status = open_message_context(client);
     }
     if (status == DMG_OK) {
         status = channel_create(client, &channel);
     }
     if (status == DMG_OK) {
-        status = connect_messages(channel);
+        status = dmg_ucx_connections_open(channel);
     }
     if (status == DMG_OK) {
         status = check_welcomes(client, channel);
@@ -549,7 +311,7 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
         status = choose_data(client, channel, data, sizeof(data));
     }
     if (status != DMG_OK) {
-        if (channel != NULL && channel->links != NULL && channel->operations != NULL) {
+        if (channel != NULL && channel->links != NULL && channel->waits != NULL && channel->operations != NULL) {
             dmg_ucx_channel_close(channel);
         } else if (channel != NULL) {
             channel_destroy(channel);

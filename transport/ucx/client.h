@@ -1,16 +1,19 @@
 /**
  * @file client.h
- * The compute node's end, shared by client.c (opening and closing) and channel.c (operations).
+ * The compute node's end, shared by client.c (opening and closing), connect.c (connections), lane.c (one-sided lanes)
+ * and channel.c (operations).
  */
 #ifndef DMG_TRANSPORT_UCX_CLIENT_H
 #define DMG_TRANSPORT_UCX_CLIENT_H
 
+#include "transport/ucx/carrier.h"
 #include "transport/ucx/ucx.h"
+
+#include <poll.h>
 
 /** What every channel of a client knows of a server; read-only once the client is open. */
 typedef struct dmg_ucx_facts {
-    struct sockaddr_storage address;
-    socklen_t address_bytes;
+    dmg_stream_address address;
     char address_text[DMG_ADDRESS_STRING_BYTES];
     uint64_t epoch; /**< another one after a restart */
     uint64_t segment_bytes;
@@ -31,7 +34,7 @@ typedef struct dmg_ucx_client {
     uint32_t node_count;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
-    ucp_context_h message_context;
+    ucp_context_h message_context; /**< NULL when requests and answers go over the streams */
     ucp_context_h data_context;
     /** A lane could not be opened, and UCX ends the process when one is closed half open: its context stays. */
     atomic_bool has_stuck_lane;
@@ -75,10 +78,11 @@ typedef struct dmg_ucx_list {
 /** A channel's connection to one server. */
 typedef struct dmg_ucx_link {
     dmg_ucx_channel *channel;
-    ucp_ep_h endpoint;
+    uint16_t node;
+    dmg_ucx_carrier carrier;
     ucp_ep_h data_endpoint;
     ucp_rkey_h key;
-    uint32_t server_channel;
+    bool is_unreached; /**< nobody took the connection */
     bool is_welcomed;
     bool has_farewell;
     bool is_failed;     /**< nothing goes to it any more */
@@ -86,7 +90,6 @@ typedef struct dmg_ucx_link {
     dmg_status refused; /**< the server's answer to the hello */
     char sentence[160];
     dmg_ucx_frame *filling;
-    uint32_t frames_in_flight;
     uint64_t window_bytes; /**< in flight, requests and answers */
     dmg_ucx_list queue;    /**< by-message operations that have not been put into a frame as a whole */
     uint32_t one_sided;    /**< operations that UCX holds */
@@ -95,15 +98,14 @@ typedef struct dmg_ucx_link {
     dmg_ucx_list unflushed; /**< writes whose remote completion nobody has asked for */
     dmg_ucx_list flushing;
     void *flush_request;
-    void *close_request;
 } dmg_ucx_link;
 
 #define DMG_UCX_OPERATIONS_MAX 4096
 
 struct dmg_ucx_channel {
     dmg_ucx_client *client;
-    ucp_worker_h worker;
-    int event;
+    dmg_ucx_hub *hub;     /**< NULL when requests and answers go over the streams */
+    struct pollfd *waits; /**< room for what a sleep waits for */
     ucp_worker_h data_worker;
     int data_event; /**< -1 when operations are complete when posted, and before the first of a card's lanes is opened
                      */
@@ -112,8 +114,9 @@ struct dmg_ucx_channel {
     uint32_t node_count;
     dmg_ucx_operation *operations;
     uint32_t free_operation;
-    uint32_t by_message; /**< operations in flight that need the message worker */
+    uint32_t by_message; /**< operations in flight that need an answer */
     uint32_t idle_polls;
+    uint32_t looks;
     uint32_t polls;
     dmg_ucx_frames frames;
 };
@@ -126,6 +129,15 @@ dmg_status dmg_ucx_client_open(dmg_client *client, const dmg_client_options *opt
 void dmg_ucx_client_close(void *implementation);
 dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
 void dmg_ucx_channel_close(void *implementation);
+
+/* ---- connect.c ---- */
+
+/** Connect to every node. Those that do not welcome us keep is_welcomed false. An error names the node. */
+dmg_status dmg_ucx_connections_open(dmg_ucx_channel *channel);
+/** Tell the servers that this is a parting and no death, and wait a little for their farewells. */
+void dmg_ucx_connections_say_goodbye(dmg_ucx_channel *channel);
+/** Cut all connections, and wait a little for UCX to let go of its own. */
+void dmg_ucx_connections_cut(dmg_ucx_channel *channel);
 
 /* ---- lane.c ---- */
 
@@ -140,12 +152,12 @@ bool dmg_ucx_lane_is_real(ucp_ep_h endpoint);
 
 /* ---- channel.c ---- */
 
-/** Hand a frame to UCX; it goes back to the channel's free frames. */
-void dmg_ucx_link_send(dmg_ucx_link *link, unsigned id, dmg_ucx_frame *frame);
 /** End every operation to the node, or to all nodes. */
 void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status);
-ucs_status_t dmg_ucx_on_answers(void *argument, const void *header, size_t header_bytes, void *data, size_t bytes,
-                                const ucp_am_recv_param_t *from);
+/** Take a frame of answers; what is wrong with it breaks the link. */
+void dmg_ucx_take_answers(dmg_ucx_link *link, const dmg_ucx_header *header, const uint8_t *payload);
+/** Take what has come, on the streams of links that are asked (all: everywhere). Returns how much that was. */
+uint32_t dmg_ucx_channel_look(dmg_ucx_channel *channel, bool all);
 
 void dmg_ucx_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
                        dmg_completion *completion);

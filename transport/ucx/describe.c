@@ -82,7 +82,8 @@ typedef struct transport_usage {
 
 static const transport_usage usages[] = {
     {"tcp", true, BY_MESSAGE, DMG_ATOMICS_MEMORY_NODE,
-     "messages (the default), and data by message: UCX only imitates one-sided operations over tcp"},
+     "messages, by messages=tcp: it opens a port in every node, compute nodes too, and writes there whatever anybody "
+     "asks it to; beyond loopback only with --trust-network"},
     {"posix", true, ONE_SIDED, DMG_ATOMICS_CALLER_CPU,
      "one-sided data between processes of this machine (the default there); never messages: a killed sender can wedge "
      "its rings"},
@@ -118,7 +119,7 @@ static void add(gathered_infos *gathering, const char *device, const transport_u
     snprintf(info->backend, sizeof(info->backend), "ucx");
     snprintf(info->device, sizeof(info->device), "%s", device);
     info->is_available = usage->is_available;
-    info->is_default = strcmp(device, "posix") == 0 || strcmp(device, "tcp/lo") == 0;
+    info->is_default = strcmp(device, "posix") == 0 || strcmp(device, "socket") == 0;
     info->flags = usage->flags;
     info->atomics = usage->atomics;
     snprintf(info->reason, sizeof(info->reason), "%s", usage->reason);
@@ -144,6 +145,11 @@ static void gather(const uct_tl_resource_desc_t *resource, void *argument)
 dmg_status dmg_ucx_describe(dmg_transport_info *infos, size_t capacity, size_t *count)
 {
     gathered_infos gathering = {.infos = infos, .capacity = capacity};
+    static const transport_usage streams = {
+        "socket", true, BY_MESSAGE, DMG_ATOMICS_MEMORY_NODE,
+        "messages (the default), and data by message: dmgraph's own sockets, at which only who knows the pool's secret "
+        "is served; on one machine no port is opened, else the memory nodes' --bind"};
+    add(&gathering, "socket", &streams);
     visit_resources(gather, &gathering);
     if (!gathering.has_rdma) {
         static const transport_usage none = {

@@ -1,6 +1,6 @@
 /**
  * @file library.c
- * UCX as this backend wants it: its process-wide settings, contexts, workers, and frames to send.
+ * UCX as this backend wants it: its process-wide settings, contexts and workers.
  *
  * Every decision is made through UCX's configuration interface, a context at a time, never through the environment. Of
  * the user's own UCX_ variables those reach UCX that environment.c lets pass; what the transport string says, and what
@@ -239,10 +239,11 @@ static void source_address(const dmg_ucx_settings *settings, char *text, size_t 
 dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, int family,
                                    ucp_context_h *context)
 {
-    const char *transports = settings->messages;
+    char transports[sizeof(settings->messages) + 32];
     char devices[200] = "";
-    char source[64] = "";
     option_list options = {0};
+    snprintf(transports, sizeof(transports), "%s", settings->messages);
+    dmg_ucx_add_auxiliary_transport(transports, sizeof(transports));
     /* UCX's cache of registered memory hooks into munmap and madvise of the whole process: only large messages of
        cards would need it. */
     add(&options, "RCACHE_ENABLE", "n");
@@ -252,14 +253,10 @@ dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char 
         add(&options, "RX_SEG_SIZE", "64k");
         add(&options, "AF_PRIO", family == AF_INET6 ? "inet6,inet" : "inet,inet6");
     }
-    /* The connections of a memory node that has just ended rest at its port for a minute. */
-    add(&options, "CM_REUSEADDR", "y");
     if (strcmp(transports, "tcp") == 0) {
         join_devices("", settings->interfaces[0] != '\0' ? settings->interfaces : interface, devices, sizeof(devices));
     } else {
         add_rdma_options(&options, settings, transports);
-        source_address(settings, source, sizeof(source));
-        add(&options, "SOURCE_ADDRESS", source);
         if (has_prefix(transports, "rc") || has_prefix(transports, "dc")) {
             add(&options, "RC_SEG_SIZE", "32k");
         }
@@ -355,36 +352,4 @@ void dmg_ucx_close_now(ucp_worker_h worker, ucp_ep_h endpoint, unsigned flags, u
         }
     }
     ucp_request_free(request);
-}
-
-dmg_ucx_frame *dmg_ucx_frame_take(dmg_ucx_frames *frames)
-{
-    dmg_ucx_frame *frame = frames->free;
-    if (frame != NULL) {
-        frames->free = frame->next;
-    } else {
-        frame = aligned_alloc(64, (sizeof(*frame) + 63) & ~(size_t)63);
-        if (frame == NULL) {
-            return NULL;
-        }
-    }
-    frame->next = NULL;
-    frame->owner = NULL;
-    frame->header = (dmg_ucx_header){.magic = DMG_UCX_MAGIC};
-    return frame;
-}
-
-void dmg_ucx_frame_give(dmg_ucx_frames *frames, dmg_ucx_frame *frame)
-{
-    frame->next = frames->free;
-    frames->free = frame;
-}
-
-void dmg_ucx_frames_clear(dmg_ucx_frames *frames)
-{
-    while (frames->free != NULL) {
-        dmg_ucx_frame *frame = frames->free;
-        frames->free = frame->next;
-        free(frame);
-    }
 }

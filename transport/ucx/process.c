@@ -5,6 +5,7 @@
  * not before its end). A process that is killed in between leaves the file, with its pages, forever. UCX never looks
  * for such a file again, since names are random, so what nobody holds is of no use, whichever program made it.
  */
+#include "core/base/log.h"
 #include "transport/leftovers.h"
 #include "transport/transport.h"
 #include "transport/ucx/ucx.h"
@@ -20,6 +21,20 @@ bool dmg_transport_prepare(void)
 {
     dmg_ucx_library_prepare();
     return dmg_ucx_environment_clean();
+}
+
+void dmg_ucx_announce(const dmg_transport_parameters *parameters)
+{
+    dmg_ucx_settings settings;
+    dmg_ucx_environment_announce();
+    if (parameters != NULL && dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings) == DMG_OK &&
+        settings.has_tcp_messages) {
+        dmg_log(
+            DMG_LOG_WARNING, "ucx_tcp_is_open",
+            "messages=%s why=\"UCX's tcp opens a port in every node, compute nodes too, and writes there whatever is "
+            "asked, by %s\" remedy=\"messages=socket\"",
+            settings.messages, settings.trusts_network ? "anybody who can connect" : "any user of this machine");
+    }
 }
 
 void dmg_ucx_sweep(uint64_t since_s, dmg_transport_removed removed, void *context)

@@ -1,9 +1,9 @@
 /**
  * @file requests.c
- * What a memory node does with the active messages that arrive.
+ * What a memory node does with the frames that arrive.
  */
 #include "core/base/checked.h"
-#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "transport/ucx/server.h"
 
 #include <stdlib.h>
@@ -179,36 +179,21 @@ static bool serve_record(dmg_ucx_server *server, dmg_ucx_connection *connection,
     return true;
 }
 
-/** The header of a message, when it has one of ours that fits its payload. */
-static bool read_header(const void *bytes, size_t length, size_t payload_bytes, const ucp_am_recv_param_t *from,
-                        dmg_ucx_header *header)
+static void take_requests(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_header *header,
+                          const uint8_t *payload)
 {
-    if (length != sizeof(*header) || (from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
-        return false;
+    if (connection->stage == DMG_UCX_STAGE_PARTED && !dmg_ucx_carrier_keeps_order(&connection->carrier)) {
+        return; /* the goodbye was faster */
     }
-    memcpy(header, bytes, sizeof(*header));
-    return header->magic == DMG_UCX_MAGIC && header->bytes == payload_bytes && payload_bytes <= DMG_UCX_FRAME_BYTES;
-}
-
-ucs_status_t dmg_ucx_on_requests(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                 size_t length, const ucp_am_recv_param_t *from)
-{
-    dmg_ucx_server *server = argument;
-    dmg_ucx_header header;
-    dmg_ucx_connection *connection = NULL;
-    server->handled++;
-    if (read_header(header_bytes, header_length, length, from, &header)) {
-        connection = dmg_ucx_sender(server, &header, from);
-    }
-    if (connection == NULL || connection->stage != DMG_UCX_STAGE_WELCOMED) {
-        dmg_ucx_endpoint_break(server, from, "it sent a malformed frame");
-        return UCS_OK;
+    if (connection->stage != DMG_UCX_STAGE_WELCOMED) {
+        dmg_ucx_connection_break(connection, "it sent requests without a hello");
+        return;
     }
     /* Clients are given up between two rounds of progress, never while a frame is served. */
     const char *refusal = dmg_server_refusal(server->server, connection->client);
-    const uint8_t *at = data;
-    uint32_t left = header.bytes;
-    for (uint32_t i = 0; i < header.count && connection->broken == NULL; i++) {
+    const uint8_t *at = payload;
+    uint32_t left = header->bytes;
+    for (uint32_t i = 0; i < header->count && connection->broken == NULL; i++) {
         if (!serve_record(server, connection, refusal, &at, &left)) {
             dmg_ucx_connection_break(connection, "it sent a malformed request");
         }
@@ -216,11 +201,12 @@ ucs_status_t dmg_ucx_on_requests(void *argument, const void *header_bytes, size_
     if (left != 0) {
         dmg_ucx_connection_break(connection, "it sent a malformed frame");
     }
-    return UCS_OK;
 }
 
+/* ---- hello and goodbye ---- */
+
 /** Tell the client what it needs to know, or why it is not let in. */
-static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, dmg_status status, const char *sentence)
+static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_reach *reach)
 {
     dmg_ucx_frame *frame = dmg_ucx_frame_take(&server->frames);
     if (frame == NULL) {
@@ -228,44 +214,65 @@ static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, dmg_
         return;
     }
     dmg_ucx_welcome *welcome = (dmg_ucx_welcome *)(void *)frame->payload;
-    memset(welcome, 0, sizeof(*welcome));
-    welcome->version = DMG_UCX_VERSION;
-    welcome->status = (uint32_t)status;
+    *welcome = (dmg_ucx_welcome){
+        .version = DMG_UCX_VERSION,
+        .status = DMG_OK,
+        .node = server->node,
+        .lane = server->lane,
+        .epoch = server->epoch,
+        .segment_bytes = server->segment.bytes,
+        .base = (uint64_t)(uintptr_t)server->segment.start,
+        .address_bytes = (uint32_t)server->data_address_bytes,
+        .key_bytes = (uint32_t)server->data_key_bytes,
+        .reach = *reach,
+    };
+    memcpy(welcome->data, server->data_transports, sizeof(welcome->data));
     uint8_t *at = (uint8_t *)(welcome + 1);
-    if (status == DMG_OK) {
-        welcome->channel = connection->number;
-        welcome->node = server->node;
-        welcome->epoch = server->epoch;
-        welcome->segment_bytes = server->segment.bytes;
-        welcome->base = (uint64_t)(uintptr_t)server->segment.start;
-        memcpy(welcome->data, server->data_transports, sizeof(welcome->data));
-        welcome->address_bytes = (uint32_t)server->data_address_bytes;
-        welcome->lane = server->lane;
-        welcome->key_bytes = (uint32_t)server->data_key_bytes;
-        if (server->data_address_bytes != 0) {
-            memcpy(at,
-                   server->lane == DMG_UCX_LANE_BY_LISTENER ? (const void *)server->lane_address : server->data_address,
-                   server->data_address_bytes);
-            memcpy(at + server->data_address_bytes, server->data_key, server->data_key_bytes);
-        }
-    } else {
-        welcome->sentence_bytes = (uint32_t)strlen(sentence);
-        memcpy(at, sentence, welcome->sentence_bytes);
+    if (server->data_address_bytes != 0) {
+        memcpy(at, server->lane == DMG_UCX_LANE_BY_LISTENER ? (const void *)server->lane_address : server->data_address,
+               server->data_address_bytes);
+        memcpy(at + server->data_address_bytes, server->data_key, server->data_key_bytes);
+    }
+    at += welcome->address_bytes + welcome->key_bytes;
+    if (reach->address_bytes != 0) {
+        size_t bytes;
+        memcpy(at, dmg_ucx_hub_address(server->hub, &bytes), reach->address_bytes);
     }
     frame->header.count = 1;
     frame->header.bytes =
-        (uint32_t)sizeof(*welcome) + welcome->address_bytes + welcome->key_bytes + welcome->sentence_bytes;
+        (uint32_t)sizeof(*welcome) + welcome->address_bytes + welcome->key_bytes + reach->address_bytes;
+    dmg_ucx_server_send(connection, DMG_UCX_WELCOME, frame);
+}
+
+static void refuse(dmg_ucx_server *server, dmg_ucx_connection *connection, dmg_status status, const char *sentence)
+{
+    dmg_ucx_frame *frame = dmg_ucx_frame_take(&server->frames);
+    if (frame == NULL) {
+        dmg_ucx_connection_break(connection, "the memory node ran out of memory");
+        return;
+    }
+    dmg_ucx_welcome *welcome = (dmg_ucx_welcome *)(void *)frame->payload;
+    *welcome = (dmg_ucx_welcome){
+        .version = DMG_UCX_VERSION, .status = (uint32_t)status, .sentence_bytes = (uint32_t)strlen(sentence)};
+    memcpy(welcome + 1, sentence, welcome->sentence_bytes);
+    frame->header.count = 1;
+    frame->header.bytes = (uint32_t)sizeof(*welcome) + welcome->sentence_bytes;
     dmg_ucx_server_send(connection, DMG_UCX_WELCOME, frame);
 }
 
 /**
- * The process on this host that says so of itself, when there is one by its word; else pid 0. A client that lies about
- * it has the token, and only makes the pool keep memory for longer, or take back what it would write to.
+ * The client's process, when it is on this host; else pid 0. The kernel tells over a Unix socket. Over TCP it is the
+ * client's word: one that lies has the pool's secret, and only makes the pool keep memory for longer, or take back what
+ * it would write to.
  */
-static dmg_process process_of(const dmg_ucx_hello *hello)
+static dmg_process process_of(const dmg_ucx_connection *connection, const dmg_ucx_hello *hello)
 {
     char boot_id[DMG_BOOT_ID_BYTES];
-    dmg_process process;
+    dmg_process process = {0};
+    dmg_stream_identify_peer(connection->carrier.stream, &process);
+    if (process.pid != 0 || dmg_stream_protected(connection->carrier.stream) == DMG_STREAM_PLAIN) {
+        return process;
+    }
     dmg_process_boot_id(boot_id);
     bool is_here = boot_id[0] != '\0' && memcmp(hello->boot_id, boot_id, sizeof(boot_id)) == 0 && hello->pid > 0 &&
                    hello->pid <= INT32_MAX && dmg_process_identify((int)hello->pid, &process) == DMG_OK &&
@@ -273,63 +280,63 @@ static dmg_process process_of(const dmg_ucx_hello *hello)
     return is_here ? process : (dmg_process){0};
 }
 
-ucs_status_t dmg_ucx_on_hello(void *argument, const void *header_bytes, size_t header_length, void *data, size_t length,
-                              const ucp_am_recv_param_t *from)
+/** Agree on how requests and answers go; the hello's address lies behind it. */
+static dmg_status agree(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_hello *hello,
+                        const uint8_t *address, dmg_ucx_reach *reach)
 {
-    dmg_ucx_server *server = argument;
-    dmg_ucx_header header;
-    dmg_ucx_hello hello;
-    dmg_ucx_connection *connection = NULL;
-    server->handled++;
-    if (from->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) {
-        for (uint32_t i = 0; i < server->place_count && connection == NULL; i++) {
-            if (server->places[i].connection != NULL && server->places[i].connection->endpoint == from->reply_ep) {
-                connection = server->places[i].connection;
-            }
-        }
+    *reach = (dmg_ucx_reach){0};
+    if (strcmp(hello->messages, server->messages) != 0) {
+        return dmg_error(DMG_ERR_UNSUPPORTED, "its messages go over %s, not over %.64s: use the same transport string",
+                         server->messages, hello->messages);
     }
-    if (connection == NULL || connection->stage == DMG_UCX_STAGE_CLOSING) {
-        return UCS_OK;
+    if ((server->hub != NULL) != (hello->reach.address_bytes != 0)) {
+        return dmg_error(DMG_ERR_PROTOCOL, "it has told no address for messages over %s", server->messages);
     }
-    if (connection->stage != DMG_UCX_STAGE_NEW || !read_header(header_bytes, header_length, length, from, &header) ||
-        length != sizeof(hello)) {
-        dmg_ucx_connection_break(connection, "it sent a malformed hello");
-        return UCS_OK;
+    if (server->hub == NULL) {
+        return DMG_OK;
     }
-    memcpy(&hello, data, sizeof(hello));
-    connection->echo = hello.node;
-    if (hello.version != DMG_UCX_VERSION) {
-        welcome(server, connection, DMG_ERR_PROTOCOL,
-                "it speaks another version of the protocol: run the same dmgraph on all machines");
-    } else if (!dmg_token_is_equal(hello.token, server->token)) {
-        welcome(server, connection, DMG_ERR_PROTOCOL, "the token is wrong: this memory node belongs to another pool");
-    } else if (hello.client == 0) {
-        dmg_ucx_connection_break(connection, "it sent a malformed hello");
-    } else {
-        connection->client = hello.client;
-        connection->stage = DMG_UCX_STAGE_WELCOMED;
-        server->strangers--;
-        const dmg_process process = process_of(&hello);
-        dmg_server_channel_opened(server->server, connection->client, &process);
-        welcome(server, connection, DMG_OK, "");
-    }
-    return UCS_OK;
+    dmg_status status = dmg_ucx_carrier_offer(&connection->carrier, server->hub, connection->number, reach);
+    return status == DMG_OK ? dmg_ucx_carrier_join(&connection->carrier, &hello->reach, address) : status;
 }
 
-ucs_status_t dmg_ucx_on_goodbye(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                size_t length, const ucp_am_recv_param_t *from)
+static void take_hello(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_header *header,
+                       const uint8_t *payload)
 {
-    (void)data;
-    dmg_ucx_server *server = argument;
-    dmg_ucx_header header;
-    dmg_ucx_connection *connection = NULL;
-    server->handled++;
-    if (read_header(header_bytes, header_length, length, from, &header)) {
-        connection = dmg_ucx_sender(server, &header, from);
+    dmg_ucx_hello hello = {0};
+    dmg_ucx_reach reach;
+    if (connection->stage != DMG_UCX_STAGE_NEW || connection->client != 0 || header->bytes < sizeof(hello.version)) {
+        dmg_ucx_connection_break(connection, "it sent a malformed hello");
+        return;
     }
-    if (connection == NULL || connection->stage != DMG_UCX_STAGE_WELCOMED || connection->broken != NULL) {
-        dmg_ucx_endpoint_break(server, from, "it sent a malformed goodbye");
-        return UCS_OK;
+    memcpy(&hello, payload, header->bytes < sizeof(hello) ? header->bytes : sizeof(hello));
+    if (hello.version != DMG_UCX_VERSION) {
+        refuse(server, connection, DMG_ERR_PROTOCOL,
+               "it speaks another version of the protocol: run the same dmgraph on all machines");
+        return;
+    }
+    if (header->bytes < sizeof(hello) || header->bytes - sizeof(hello) != hello.reach.address_bytes ||
+        hello.client == 0 || memchr(hello.messages, '\0', sizeof(hello.messages)) == NULL) {
+        dmg_ucx_connection_break(connection, "it sent a malformed hello");
+        return;
+    }
+    dmg_status status = agree(server, connection, &hello, payload + sizeof(hello), &reach);
+    if (status != DMG_OK) {
+        refuse(server, connection, status, dmg_error_message());
+        return;
+    }
+    connection->client = hello.client;
+    connection->stage = DMG_UCX_STAGE_WELCOMED;
+    server->strangers--;
+    const dmg_process process = process_of(connection, &hello);
+    dmg_server_channel_opened(server->server, connection->client, &process);
+    welcome(server, connection, &reach);
+}
+
+static void take_goodbye(dmg_ucx_server *server, dmg_ucx_connection *connection)
+{
+    if (connection->stage != DMG_UCX_STAGE_WELCOMED) {
+        dmg_ucx_connection_break(connection, "it sent a malformed goodbye");
+        return;
     }
     dmg_ucx_connection_part(connection, DMG_OK);
     connection->stage = DMG_UCX_STAGE_PARTED;
@@ -339,12 +346,34 @@ ucs_status_t dmg_ucx_on_goodbye(void *argument, const void *header_bytes, size_t
     if (frame != NULL) {
         dmg_ucx_server_send(connection, DMG_UCX_FAREWELL, frame);
     }
-    return UCS_OK;
 }
 
-ucs_status_t dmg_ucx_on_unknown_message(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                        size_t length, const ucp_am_recv_param_t *from)
+static void on_frame(void *owner, const dmg_ucx_header *header, const uint8_t *payload)
 {
-    (void)argument, (void)header_bytes, (void)header_length, (void)data, (void)length, (void)from;
-    return UCS_OK;
+    dmg_ucx_connection *connection = owner;
+    dmg_ucx_server *server = connection->server;
+    server->handled++;
+    if (connection->broken != NULL || connection->stage == DMG_UCX_STAGE_CLOSING) {
+        return;
+    }
+    switch (header->kind) {
+    case DMG_UCX_REQUESTS:
+        take_requests(server, connection, header, payload);
+        break;
+    case DMG_UCX_HELLO:
+        take_hello(server, connection, header, payload);
+        break;
+    case DMG_UCX_GOODBYE:
+        take_goodbye(server, connection);
+        break;
+    default:
+        dmg_ucx_connection_break(connection, "it sent a frame of an unknown kind");
+    }
 }
+
+static void on_broken(void *owner, const char *why)
+{
+    dmg_ucx_connection_break(owner, why);
+}
+
+const dmg_ucx_carrier_calls dmg_ucx_server_calls = {.on_frame = on_frame, .on_broken = on_broken};

@@ -1,17 +1,13 @@
 /**
  * @file server.c
- * The memory node's end: a listener, one worker that one thread drives, and the parts of the serving loop.
+ * The memory node's end: its listener, UCX's workers, and the parts of the serving loop, all driven by one thread.
  */
 #include "transport/ucx/server.h"
 #include "core/base/error.h"
 #include "core/base/huge_pages.h"
 #include "core/base/log.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +20,27 @@
 
 /* ---- the serving loop's parts ---- */
 
+/** Greetings, when something happened there, and now and then, since those who say nothing are cut off. */
+static void take_in(dmg_ucx_server *server)
+{
+    uint64_t now_ns = dmg_server_watch(server->server)->now_ns;
+    bool is_due = dmg_listener_strangers(server->listener) != 0 && now_ns >= server->next_greeting_ns;
+    if (server->has_guests || is_due) {
+        server->has_guests = false;
+        server->next_greeting_ns = now_ns + server->hello_timeout_ns / 8;
+        server->handled += dmg_listener_progress(server->listener, now_ns, dmg_ucx_on_stream, server);
+    }
+}
+
 uint32_t dmg_ucx_server_progress(void *implementation)
 {
     dmg_ucx_server *server = implementation;
     server->handled = 0;
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        unsigned count = ucp_worker_progress(server->worker);
+        uint32_t count = dmg_ucx_events_look(server);
+        if (server->hub != NULL) {
+            count += dmg_ucx_hub_progress(server->hub);
+        }
         if (server->data_event >= 0) {
             count += ucp_worker_progress(server->data_worker);
         }
@@ -38,6 +49,7 @@ uint32_t dmg_ucx_server_progress(void *implementation)
             break;
         }
     }
+    take_in(server);
     dmg_ucx_connections_sweep(server);
     dmg_ucx_lanes_sweep(server);
     return server->handled;
@@ -47,27 +59,18 @@ void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns)
 {
     dmg_ucx_server *server = implementation;
     dmg_ucx_answers_flush(server);
-    if (server->has_broken || ucp_worker_arm(server->worker) != UCS_OK ||
+    if (server->has_broken || (server->hub != NULL && !dmg_ucx_hub_arm(server->hub)) ||
         (server->data_event >= 0 && ucp_worker_arm(server->data_worker) != UCS_OK)) {
         return;
     }
-    struct pollfd events[3] = {
-        {.fd = server->wake_event, .events = POLLIN},
-        {.fd = server->worker_event, .events = POLLIN},
-        {.fd = server->data_event, .events = POLLIN},
-    };
     /* Endpoints that are being closed, and connections without a hello, are looked after now and then. */
     if ((server->closing_count != 0 || server->has_broken_lane) && timeout_ns > 1000000) {
         timeout_ns = 1000000;
-    } else if (server->strangers != 0 && timeout_ns > server->hello_timeout_ns / 8) {
+    } else if ((server->strangers != 0 || dmg_listener_strangers(server->listener) != 0) &&
+               timeout_ns > server->hello_timeout_ns / 8) {
         timeout_ns = server->hello_timeout_ns / 8;
     }
-    uint64_t timeout_ms = (timeout_ns + 999999) / 1000000;
-    if (poll(events, 3, timeout_ms > 60000 ? 60000 : (int)timeout_ms) > 0 && (events[0].revents & POLLIN)) {
-        uint64_t count;
-        ssize_t ignored = read(server->wake_event, &count, sizeof(count));
-        (void)ignored;
-    }
+    dmg_ucx_events_wait(server, timeout_ns);
 }
 
 void dmg_ucx_server_wake(void *implementation)
@@ -106,12 +109,12 @@ static bool has_free_hugepages(uint64_t bytes)
 }
 
 /** Decide what carries one-sided operations; "" when the server does them by message. */
-static const char *choose_data(const dmg_ucx_settings *settings, const dmg_segment_options *segment, bool is_loopback)
+static const char *choose_data(const dmg_ucx_settings *settings, const dmg_segment_options *segment, bool is_local)
 {
     if (settings->data_transports[0] != '\0') {
         return settings->data_transports;
     }
-    if (settings->data == DMG_UCX_DATA_AUTO && is_loopback) {
+    if (settings->data == DMG_UCX_DATA_AUTO && is_local) {
         /* Of UCX's two kinds of shared memory one has huge pages. */
         bool wants_sysv =
             segment->page_size != DMG_PAGE_DEFAULT && (!segment->allow_fallback || has_free_hugepages(segment->bytes));
@@ -197,163 +200,92 @@ static dmg_status create_data(dmg_ucx_server *server, const dmg_ucx_settings *se
         return dmg_error(DMG_ERR_UNSUPPORTED, "offering the segment through UCX's %s: %s", server->data_transports,
                          ucs_status_string(code));
     }
-    if (server->data_address_bytes + server->data_key_bytes > DMG_UCX_FRAME_BYTES - sizeof(dmg_ucx_welcome)) {
+    /* The address of a worker for messages goes into the same frame. */
+    if (server->data_address_bytes + server->data_key_bytes + sizeof(dmg_ucx_welcome) > DMG_UCX_FRAME_BYTES / 4 * 3) {
         return dmg_error(DMG_ERR_LIMIT, "UCX's address of this memory node has %zu bytes: name one device with device=",
                          server->data_address_bytes);
     }
     return DMG_OK;
 }
 
-static dmg_status set_handler(dmg_ucx_server *server, unsigned id, ucp_am_recv_callback_t handler)
+/** Where the memory node is going to listen. */
+typedef struct place {
+    char text[DMG_ADDRESS_STRING_BYTES]; /**< "" for a fresh name */
+    dmg_stream_address address;          /**< zeros for a fresh name */
+    bool is_local;
+    char interface[96]; /**< where UCX's tcp is to stay; "": anywhere */
+} place;
+
+static dmg_status choose_place(const dmg_server_options *options, const dmg_ucx_settings *settings, place *chosen)
 {
-    ucp_am_handler_param_t parameters = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id = id,
-        .cb = handler,
-        .arg = server,
-    };
-    ucs_status_t status = ucp_worker_set_am_recv_handler(server->worker, &parameters);
-    return status == UCS_OK
-               ? DMG_OK
-               : dmg_error(DMG_ERR_INTERNAL, "setting a UCX message handler: %s", ucs_status_string(status));
+    *chosen = (place){.is_local = true};
+    dmg_status status = dmg_ucx_bind_text(settings, options->bind, chosen->text, sizeof(chosen->text));
+    if (status == DMG_OK && chosen->text[0] != '\0') {
+        status = dmg_stream_address_parse("ucx", chosen->text, &chosen->address);
+        chosen->is_local = status == DMG_OK && dmg_stream_address_is_local(&chosen->address);
+    }
+    return status == DMG_OK
+               ? dmg_ucx_confine_tcp(settings, &chosen->address, chosen->text[0] != '\0' ? chosen->text : "this host",
+                                     chosen->is_local, chosen->interface, sizeof(chosen->interface))
+               : status;
 }
 
-/** An address of this machine that others can connect to, for a server that listens on all of them. */
-static void pick_address(struct sockaddr_storage *address)
+static dmg_status create_hub(dmg_ucx_server *server, const dmg_ucx_settings *settings, const place *chosen)
 {
-    struct ifaddrs *interfaces;
-    if (getifaddrs(&interfaces) != 0) {
-        return;
+    dmg_status status = dmg_ucx_message_context(settings, chosen->interface, chosen->address.name.any.sa_family,
+                                                &server->message_context);
+    if (status == DMG_OK) {
+        status = dmg_ucx_hub_open(server->message_context, settings->messages, &server->hub);
     }
-    for (struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
-        if (at->ifa_addr != NULL && at->ifa_addr->sa_family == address->ss_family && !(at->ifa_flags & IFF_LOOPBACK) &&
-            (at->ifa_flags & IFF_UP)) {
-            if (address->ss_family == AF_INET) {
-                ((struct sockaddr_in *)address)->sin_addr = ((struct sockaddr_in *)(void *)at->ifa_addr)->sin_addr;
-                break;
-            }
-            if (!IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)at->ifa_addr)->sin6_addr)) {
-                ((struct sockaddr_in6 *)address)->sin6_addr = ((struct sockaddr_in6 *)(void *)at->ifa_addr)->sin6_addr;
-                break;
-            }
+    return status == DMG_OK ? dmg_ucx_events_add(server, dmg_ucx_hub_descriptor(server->hub), DMG_UCX_EVENT_UCX, 0)
+                            : status;
+}
+
+static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings *settings, const place *chosen)
+{
+    snprintf(server->messages, sizeof(server->messages), "%s", settings->messages);
+    if (settings->are_messages_ucx) {
+        dmg_status status = create_hub(server, settings, chosen);
+        if (status != DMG_OK) {
+            return status;
         }
     }
-    freeifaddrs(interfaces);
-}
-
-static bool is_wildcard(const struct sockaddr_storage *address)
-{
-    return address->ss_family == AF_INET ? ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY
-                                         : IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-static dmg_status listen_at(dmg_ucx_server *server, const char *bind_text, const struct sockaddr_storage *address,
-                            socklen_t address_bytes)
-{
-    ucp_listener_params_t parameters = {
-        .field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
-        .sockaddr = {.addr = (const struct sockaddr *)address, .addrlen = address_bytes},
-        .conn_handler = {.cb = dmg_ucx_on_connection_request, .arg = server},
+    if (server->data_event >= 0) {
+        dmg_status status = dmg_ucx_events_add(server, server->data_event, DMG_UCX_EVENT_UCX, 0);
+        if (status != DMG_OK) {
+            return status;
+        }
+    }
+    const dmg_listener_options options = {
+        .backend = "ucx",
+        .bind = chosen->text[0] != '\0' ? chosen->text : NULL,
+        .stream = {.token = server->token,
+                   .wanted = settings->protection,
+                   .record_bytes_max = DMG_UCX_RECORD_BYTES_MAX},
+        .greeting_timeout_ns = server->hello_timeout_ns,
     };
-    ucs_status_t status = ucp_listener_create(server->worker, &parameters, &server->listener);
-    if (status != UCS_OK) {
-        return dmg_error(DMG_ERR_IO, "listening on %s: %s: is the port taken, or the address another machine's?",
-                         bind_text, ucs_status_string(status));
-    }
-    ucp_listener_attr_t attributes = {.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR};
-    status = ucp_listener_query(server->listener, &attributes);
-    if (status != UCS_OK) {
-        return dmg_error(DMG_ERR_INTERNAL, "asking UCX for the listener's port: %s", ucs_status_string(status));
-    }
-    struct sockaddr_storage shown = *address;
-    if (is_wildcard(address)) {
-        pick_address(&shown);
-    }
-    in_port_t port = attributes.sockaddr.ss_family == AF_INET6
-                         ? ((const struct sockaddr_in6 *)&attributes.sockaddr)->sin6_port
-                         : ((const struct sockaddr_in *)&attributes.sockaddr)->sin_port;
-    char text[DMG_ADDRESS_STRING_BYTES - 8];
-    dmg_ucx_print_address(&shown, ntohs(port), text, sizeof(text));
-    snprintf(server->address, sizeof(server->address), "ucx:%s", text);
-    return DMG_OK;
-}
-
-static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings *settings, const char *bind_text,
-                                  const struct sockaddr_storage *address, socklen_t address_bytes)
-{
-    /* UCX's tcp listens on every device it may use: keep to the one that was asked for. */
-    char interface[96];
-    dmg_ucx_interface_of(address, interface, sizeof(interface));
-    dmg_status status = dmg_ucx_message_context(settings, interface, address->ss_family, &server->message_context);
+    dmg_status status = dmg_listener_open(&options, &server->listener);
     if (status == DMG_OK) {
-        status = dmg_ucx_worker(server->message_context, &server->worker);
+        status =
+            dmg_ucx_public_address(dmg_listener_address(server->listener), server->address, sizeof(server->address));
     }
-    /* UCX 1.13 looks handlers up in a table that ends with the largest id that has one; it neither checks a message's
-       id against its end nor clears what lies between. Without handlers for all, one message of a stranger kills the
-       memory node. */
-    for (uint32_t id = UINT16_MAX + 1; status == DMG_OK && id > 0; id--) {
-        status = set_handler(server, id - 1, dmg_ucx_on_unknown_message);
-    }
-    if (status == DMG_OK) {
-        status = set_handler(server, DMG_UCX_HELLO, dmg_ucx_on_hello);
-    }
-    if (status == DMG_OK) {
-        status = set_handler(server, DMG_UCX_REQUESTS, dmg_ucx_on_requests);
-    }
-    if (status == DMG_OK) {
-        status = set_handler(server, DMG_UCX_GOODBYE, dmg_ucx_on_goodbye);
-    }
-    if (status != DMG_OK) {
-        return status;
-    }
-    ucs_status_t code = ucp_worker_get_efd(server->worker, &server->worker_event);
-    if (code != UCS_OK) {
-        return dmg_error(DMG_ERR_UNSUPPORTED, "messages=%s: this UCX transport cannot wake a sleeping server: %s",
-                         settings->messages, ucs_status_string(code));
-    }
-    return listen_at(server, bind_text, address, address_bytes);
-}
-
-/** Where to listen: as told, else on loopback, or at the device's own address when all messages go over RDMA. */
-static dmg_status choose_bind(const dmg_server_options *options, const dmg_ucx_settings *settings,
-                              char bind_text[DMG_ADDRESS_STRING_BYTES])
-{
-    struct sockaddr_storage address = {0};
-    socklen_t address_bytes;
-    if (options->bind != NULL || settings->has_tcp_messages) {
-        snprintf(bind_text, DMG_ADDRESS_STRING_BYTES, "%s", options->bind != NULL ? options->bind : "127.0.0.1");
-        return DMG_OK;
-    }
-    if (!dmg_ucx_rdma_address(settings->rdma_devices, &address, &address_bytes)) {
-        return dmg_error(DMG_ERR_UNSUPPORTED,
-                         "messages=%s: connections over RDMA start from an IP address, and %s%s%s: give the device's "
-                         "network interface one (`rdma link` names it), or use messages=tcp",
-                         settings->messages, settings->rdma_devices[0] != '\0' ? "device=" : "no RDMA device has one",
-                         settings->rdma_devices, settings->rdma_devices[0] != '\0' ? " has none" : "");
-    }
-    dmg_ucx_print_address(&address, 0, bind_text, DMG_ADDRESS_STRING_BYTES);
-    return DMG_OK;
+    return status == DMG_OK
+               ? dmg_ucx_events_add(server, dmg_listener_descriptor(server->listener), DMG_UCX_EVENT_LISTENER, 0)
+               : status;
 }
 
 dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                   dmg_segment_demand *demand)
 {
     dmg_ucx_settings settings;
-    char bind_text[DMG_ADDRESS_STRING_BYTES];
-    struct sockaddr_storage address;
-    socklen_t address_bytes;
+    place chosen;
     dmg_status status = dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings);
     if (status == DMG_OK) {
-        status = choose_bind(options, &settings, bind_text);
+        status = choose_place(options, &settings, &chosen);
     }
-    if (status == DMG_OK) {
-        status = dmg_ucx_resolve(bind_text, settings.port, &address, &address_bytes);
-    }
-    if (status != DMG_OK) {
-        return status;
-    }
-    const char *chosen = choose_data(&settings, &options->segment, dmg_ucx_is_loopback(&address));
-    return dmg_ucx_demand_of(&options->segment, chosen, demand);
+    return status == DMG_OK ? dmg_ucx_demand_of(&options->segment,
+                                                choose_data(&settings, &options->segment, chosen.is_local), demand)
+                            : status;
 }
 
 dmg_placement dmg_ucx_server_placement(void *implementation)
@@ -374,17 +306,8 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
     if (status != DMG_OK) {
         return status;
     }
-    char bind_text[DMG_ADDRESS_STRING_BYTES];
-    status = choose_bind(options, &settings, bind_text);
-    if (status != DMG_OK) {
-        return status;
-    }
-    struct sockaddr_storage address;
-    socklen_t address_bytes;
-    status = dmg_ucx_resolve(bind_text, settings.port, &address, &address_bytes);
-    if (status == DMG_OK && settings.has_tcp_messages) {
-        status = dmg_ucx_check_tcp_address(&address, bind_text);
-    }
+    place chosen;
+    status = choose_place(options, &settings, &chosen);
     if (status != DMG_OK) {
         return status;
     }
@@ -397,19 +320,22 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
     server->node = options->node;
     memcpy(server->token, options->token, sizeof(server->token));
     server->hello_timeout_ns = options->peer_timeout_ns != 0 ? options->peer_timeout_ns : DMG_PEER_TIMEOUT_DEFAULT_NS;
-    server->data_event = -1;
+    server->data_event = server->events = -1;
     server->free_call = DMG_UCX_NO_CALL;
     server->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->wake_event < 0 || getrandom(&server->epoch, sizeof(server->epoch), 0) != sizeof(server->epoch)) {
         status = dmg_error_errno(DMG_ERR_IO, errno, "creating a memory node");
     }
     if (status == DMG_OK) {
-        const char *chosen = choose_data(&settings, &options->segment, dmg_ucx_is_loopback(&address));
-        snprintf(server->data_transports, sizeof(server->data_transports), "%.31s", chosen);
+        status = dmg_ucx_events_open(server);
+    }
+    if (status == DMG_OK) {
+        snprintf(server->data_transports, sizeof(server->data_transports), "%.31s",
+                 choose_data(&settings, &options->segment, chosen.is_local));
         status = create_data(server, &settings, options);
     }
     if (status == DMG_OK) {
-        status = create_messages(server, &settings, bind_text, &address, address_bytes);
+        status = create_messages(server, &settings, &chosen);
     }
     if (status != DMG_OK) {
         dmg_ucx_server_destroy(server);
@@ -422,13 +348,9 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
 void dmg_ucx_server_destroy(void *implementation)
 {
     dmg_ucx_server *server = implementation;
-    if (server->listener != NULL) {
-        ucp_listener_destroy(server->listener);
-    }
-    if (server->worker != NULL) {
-        dmg_ucx_connections_close_all(server);
-        ucp_worker_destroy(server->worker);
-    }
+    dmg_listener_close(server->listener);
+    dmg_ucx_connections_close_all(server);
+    dmg_ucx_hub_close(server->hub);
     /* What UCX did not give back in time is free now that its worker is gone. */
     for (uint32_t i = 0; i < server->place_count; i++) {
         free(server->places[i].connection);
@@ -439,6 +361,9 @@ void dmg_ucx_server_destroy(void *implementation)
     close_data(server);
     if (server->message_context != NULL) {
         dmg_ucx_close_context(server->message_context);
+    }
+    if (server->events >= 0) {
+        close(server->events);
     }
     if (server->wake_event >= 0) {
         close(server->wake_event);

@@ -3,14 +3,17 @@
  * The memory node's end, shared by server.c (creation and the serving loop), connections.c, answers.c and requests.c.
  *
  * Whatever a client sends is checked. What it may ask but cannot have (an offset beyond the segment) is answered with
- * an error; what no client of ours would send breaks its connection, and only that. UCX's error callback does no more
- * than set a flag: endpoints are closed from dmg_ucx_server_progress, by force, and a connection is freed when UCX
- * holds nothing of it any more.
+ * an error; what no client of ours would send breaks its connection, and only that. What breaks is only noted:
+ * connections are closed from dmg_ucx_server_progress, and freed when UCX holds nothing of them any more.
  */
 #ifndef DMG_TRANSPORT_UCX_SERVER_H
 #define DMG_TRANSPORT_UCX_SERVER_H
 
+#include "transport/stream/listener.h"
+#include "transport/ucx/carrier.h"
 #include "transport/ucx/ucx.h"
+
+#include <sys/epoll.h>
 
 typedef enum dmg_ucx_stage {
     DMG_UCX_STAGE_NEW,      /**< has not said hello, or not a good one */
@@ -26,17 +29,19 @@ typedef struct dmg_ucx_connection {
     dmg_ucx_stage stage;
     uint32_t number;     /**< place in the table */
     uint32_t generation; /**< of that place, so that late answers do not reach another client */
-    uint32_t echo;       /**< what the client calls this node */
     uint64_t client;
-    ucp_ep_h endpoint;
-    uint64_t since_ns;  /**< of the connect, or of the goodbye */
-    const char *broken; /**< why it has to be closed, or NULL */
-    uint32_t frames_in_flight;
+    dmg_ucx_carrier carrier;
+    int socket;
+    bool waits_to_write;    /**< and epoll knows */
+    uint64_t since_ns;      /**< of the greeting, or of the goodbye */
+    const char *broken;     /**< why it has to be closed, or NULL */
     uint32_t calls;         /**< messages whose answers are due */
     dmg_ucx_frame *filling; /**< answers that are not on their way */
     struct dmg_ucx_connection *next_dirty;
     bool is_dirty;
-    void *close_request;
+    bool is_active;      /**< in the list of those that are looked at in each round */
+    uint32_t idle_looks; /**< since something came */
+    struct dmg_ucx_connection *next_active;
 } dmg_ucx_connection;
 
 typedef struct dmg_ucx_place {
@@ -65,6 +70,8 @@ typedef struct dmg_ucx_lane {
     struct dmg_ucx_lane *next;
 } dmg_ucx_lane;
 
+#define DMG_UCX_EVENTS_MAX 64
+
 struct dmg_ucx_server {
     dmg_server *server;
     dmg_counters *counters;
@@ -72,13 +79,21 @@ struct dmg_ucx_server {
     uint8_t token[DMG_TOKEN_BYTES];
     uint64_t hello_timeout_ns;
     uint64_t epoch;
-    char address[DMG_ADDRESS_STRING_BYTES];
+    char messages[96]; /**< what requests and answers go over */
 
+    dmg_listener *listener;
+    char address[DMG_ADDRESS_STRING_BYTES]; /**< where others find it */
     ucp_context_h message_context;
-    ucp_worker_h worker;
-    ucp_listener_h listener;
-    int worker_event;
+    dmg_ucx_hub *hub; /**< NULL when they go over the streams */
+    int events;       /**< an epoll descriptor of all that can wake the server */
     int wake_event;
+    struct epoll_event ready[DMG_UCX_EVENTS_MAX];
+    uint32_t ready_count;       /**< that nobody has looked at */
+    bool has_guests;            /**< something happened at the listener */
+    dmg_ucx_connection *active; /**< from which something came lately */
+    uint32_t active_count;
+    uint32_t looks;
+    uint64_t next_greeting_ns;
 
     char data_transports[32]; /**< of the one-sided lane, or "" */
     uint32_t lane;            /**< DMG_UCX_LANE_... */
@@ -116,18 +131,29 @@ struct dmg_ucx_server {
 
 /** Note that a connection has to be closed, and why; the first reason counts. */
 void dmg_ucx_connection_break(dmg_ucx_connection *connection, const char *why);
-/** Break whichever connection a message came over that does not name its own rightly. */
-void dmg_ucx_endpoint_break(dmg_ucx_server *server, const ucp_am_recv_param_t *from, const char *why);
-/** The connection that a message came over and that its header names, or NULL. */
-dmg_ucx_connection *dmg_ucx_sender(dmg_ucx_server *server, const dmg_ucx_header *header,
-                                   const ucp_am_recv_param_t *from);
 /** A channel has ended: the layer above hears of it, once. */
 void dmg_ucx_connection_part(dmg_ucx_connection *connection, dmg_status why);
 /** Close what is broken or overdue, and free what is closed. */
 void dmg_ucx_connections_sweep(dmg_ucx_server *server);
 /** Close all, and wait a little for UCX to let go. */
 void dmg_ucx_connections_close_all(dmg_ucx_server *server);
-void dmg_ucx_on_connection_request(ucp_conn_request_h request, void *argument);
+/** Take in a stream whose other end has proved itself (for dmg_listener_progress, with the server as context). */
+void dmg_ucx_on_stream(void *server, dmg_stream *stream);
+
+/* ---- events.c ---- */
+
+/** Wait with everything else for this descriptor: the kind of event, and for streams the connection's number. */
+enum { DMG_UCX_EVENT_WAKE, DMG_UCX_EVENT_LISTENER, DMG_UCX_EVENT_UCX, DMG_UCX_EVENT_STREAM };
+dmg_status dmg_ucx_events_open(dmg_ucx_server *server);
+dmg_status dmg_ucx_events_add(dmg_ucx_server *server, int descriptor, uint32_t kind, uint32_t number);
+/** The connection's socket has taken all, or not: wait for room, or stop that. */
+void dmg_ucx_events_follow(dmg_ucx_connection *connection);
+/** A connection is going to be closed: nobody looks at it any more. */
+void dmg_ucx_events_forget(dmg_ucx_connection *connection);
+/** Take what has come to the streams, and note what happened elsewhere. Returns how many frames there were. */
+uint32_t dmg_ucx_events_look(dmg_ucx_server *server);
+/** Wait for anything; what there is then is taken by the next look. */
+void dmg_ucx_events_wait(dmg_ucx_server *server, uint64_t timeout_ns);
 
 /* ---- lanes.c ---- */
 
@@ -143,23 +169,17 @@ void dmg_ucx_lanes_close_all(dmg_ucx_server *server);
 
 /* ---- answers.c ---- */
 
-/** Hand a frame to UCX; it goes back to the server's free frames. */
-void dmg_ucx_server_send(dmg_ucx_connection *connection, unsigned id, dmg_ucx_frame *frame);
+/** Send a frame; it goes back to the server's free frames. */
+void dmg_ucx_server_send(dmg_ucx_connection *connection, uint32_t kind, dmg_ucx_frame *frame);
 /** Send the answers that have gathered, unless so many frames wait already that it is better to gather more. */
 void dmg_ucx_answers_flush(dmg_ucx_server *server);
 /** Begin an answer; returns where its `bytes` bytes go, or NULL when the connection had to be given up. */
 void *dmg_ucx_answer_begin(dmg_ucx_connection *connection, uint64_t id, dmg_status status, uint32_t bytes);
 void dmg_ucx_answer_error(dmg_ucx_connection *connection, uint64_t id, dmg_status status, const char *sentence);
 
-/* ---- requests.c: handlers of active messages ---- */
+/* ---- requests.c ---- */
 
-ucs_status_t dmg_ucx_on_requests(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                 size_t length, const ucp_am_recv_param_t *from);
-ucs_status_t dmg_ucx_on_hello(void *argument, const void *header_bytes, size_t header_length, void *data, size_t length,
-                              const ucp_am_recv_param_t *from);
-ucs_status_t dmg_ucx_on_goodbye(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                size_t length, const ucp_am_recv_param_t *from);
-ucs_status_t dmg_ucx_on_unknown_message(void *argument, const void *header_bytes, size_t header_length, void *data,
-                                        size_t length, const ucp_am_recv_param_t *from);
+/** What the carrier of a dmg_ucx_connection calls. */
+extern const dmg_ucx_carrier_calls dmg_ucx_server_calls;
 
 #endif

@@ -1,15 +1,11 @@
 /**
  * @file settings.c
- * The parameters of a "ucx:..." transport string, and addresses.
+ * The parameters of a "ucx:..." transport string.
  */
 #include "core/base/error.h"
 #include "transport/ucx/ucx.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +20,8 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+/** What is no transport of UCX: the streams that connections begin with. */
+static const char own_sockets[] = "socket";
 /* Names as UCX_TLS takes them. */
 static const char *const network_transports[] = {"tcp",     "ib",   "rc",      "rc_v", "rc_x",     "rc_verbs",
                                                  "rc_mlx5", "ud",   "ud_v",    "ud_x", "ud_verbs", "ud_mlx5",
@@ -53,13 +51,13 @@ static dmg_status check_message_transport(const char *word)
         return dmg_error(
             DMG_ERR_UNSUPPORTED,
             "messages=%s: messages never go through UCX's shared-memory rings, since a sender that is killed can "
-            "wedge them for everybody: use messages=tcp, and data=posix for one-sided data in shared memory",
+            "wedge them for everybody: use messages=socket, and data=posix for one-sided data in shared memory",
             word);
     }
     if (!is_one_of(word, network_transports)) {
         return dmg_error(DMG_ERR_ARGUMENT,
-                         "messages=%s: not a network transport of UCX: use tcp, rc_verbs, ud_verbs, rc_mlx5, "
-                         "ud_mlx5 or dc_mlx5, several joined by +",
+                         "messages=%s: not a network transport of UCX: use socket, or else tcp, rc_verbs, ud_verbs, "
+                         "rc_mlx5, ud_mlx5 or dc_mlx5, several joined by +",
                          word);
     }
     return DMG_OK;
@@ -194,21 +192,55 @@ static dmg_status parse_rdma(const dmg_transport_parameters *parameters, dmg_ucx
     return status == DMG_OK ? parse_retry_time(parameters, settings) : status;
 }
 
+static dmg_status parse_messages(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
+{
+    copy_list(settings->messages, sizeof(settings->messages),
+              dmg_transport_parameter_get(parameters, "messages", own_sockets));
+    settings->are_messages_ucx = strcmp(settings->messages, own_sockets) != 0;
+    settings->has_tcp_messages = dmg_ucx_list_has(settings->messages, "tcp");
+    return settings->are_messages_ucx ? for_each_word(settings->messages, check_message_transport) : DMG_OK;
+}
+
+static dmg_status parse_safety(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
+{
+    const char *protection = dmg_transport_parameter_get(parameters, "protect", "authenticated");
+    const char *trust = dmg_transport_parameter_get(parameters, "trust-network", "no");
+    settings->protection = strcmp(protection, "encrypted") == 0 ? DMG_STREAM_ENCRYPTED : DMG_STREAM_AUTHENTICATED;
+    settings->trusts_network = strcmp(trust, "yes") == 0;
+    if (settings->protection != DMG_STREAM_ENCRYPTED && strcmp(protection, "authenticated") != 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "protect=%s: expected authenticated or encrypted", protection);
+    }
+    if (settings->protection == DMG_STREAM_ENCRYPTED && settings->are_messages_ucx) {
+        return dmg_error(DMG_ERR_UNSUPPORTED,
+                         "protect=encrypted,messages=%s: UCX encrypts nothing: use messages=socket",
+                         settings->messages);
+    }
+    if (!settings->trusts_network && strcmp(trust, "no") != 0) {
+        return dmg_error(DMG_ERR_ARGUMENT, "trust-network=%s: expected yes or no", trust);
+    }
+    return DMG_OK;
+}
+
 dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dmg_ucx_side side,
                                   dmg_ucx_settings *settings)
 {
     memset(settings, 0, sizeof(*settings));
-    copy_list(settings->messages, sizeof(settings->messages),
-              dmg_transport_parameter_get(parameters, "messages", "tcp"));
-    dmg_status status = for_each_word(settings->messages, check_message_transport);
+    dmg_status status = parse_messages(parameters, settings);
     if (status == DMG_OK) {
         status = parse_rdma(parameters, side, settings);
+    }
+    if (status == DMG_OK) {
+        status = parse_safety(parameters, settings);
+    }
+    if (status == DMG_OK && settings->interfaces[0] != '\0' && !settings->has_tcp_messages) {
+        status = dmg_error(DMG_ERR_UNSUPPORTED,
+                           "device=%s: this machine has no such RDMA device, and network interfaces are for "
+                           "messages=tcp: `rdma link` lists the devices, --bind takes an interface's address",
+                           settings->interfaces);
     }
     if (status != DMG_OK) {
         return status;
     }
-    settings->has_tcp_messages = dmg_ucx_list_has(settings->messages, "tcp");
-
     const char *data = dmg_transport_parameter_get(parameters, "data", "auto");
     if (strcmp(data, "auto") == 0) {
         settings->data = DMG_UCX_DATA_AUTO;
@@ -230,121 +262,8 @@ dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dm
     }
 
     char port[8];
+    settings->has_port = dmg_transport_parameter_get(parameters, "port", NULL) != NULL;
     status = parse_number(parameters, "port", "0", 0, 65535, port, sizeof(port));
     settings->port = status == DMG_OK ? (uint16_t)strtoul(port, NULL, 10) : 0;
     return status;
-}
-
-/** UCX's tcp leaves out an interface's addresses of these kinds, so nothing could be connected to them. */
-static bool is_for_tcp(const struct sockaddr *address)
-{
-    const struct in6_addr *host = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-    return address->sa_family != AF_INET6 || !(IN6_IS_ADDR_LOOPBACK(host) || IN6_IS_ADDR_LINKLOCAL(host));
-}
-
-dmg_status dmg_ucx_check_tcp_address(const struct sockaddr_storage *address, const char *text)
-{
-    return is_for_tcp((const struct sockaddr *)address)
-               ? DMG_OK
-               : dmg_error(DMG_ERR_UNSUPPORTED,
-                           "address \"%s\": UCX's tcp uses neither loopback nor link-local addresses of IPv6: take "
-                           "127.0.0.1, or another IPv6 address of this machine",
-                           text);
-}
-
-dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
-                           socklen_t *address_bytes)
-{
-    char host[DMG_ADDRESS_STRING_BYTES];
-    char port[16];
-    const char *port_text = NULL;
-    size_t host_bytes = strlen(text);
-    const char *host_text = text;
-    const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
-    if (bracket != NULL) {
-        host_text = text + 1;
-        host_bytes = (size_t)(bracket - host_text);
-        port_text = bracket[1] == ':' ? bracket + 2 : NULL;
-    } else if (strchr(text, ':') != NULL && strchr(text, ':') == strrchr(text, ':')) {
-        host_bytes = (size_t)(strchr(text, ':') - text);
-        port_text = strchr(text, ':') + 1;
-    }
-    if (host_bytes == 0 || host_bytes >= sizeof(host) || (port_text != NULL && strlen(port_text) >= sizeof(port))) {
-        return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": expected HOST or HOST:PORT", text);
-    }
-    memcpy(host, host_text, host_bytes);
-    host[host_bytes] = '\0';
-    if (port_text != NULL) {
-        snprintf(port, sizeof(port), "%s", port_text);
-    } else {
-        snprintf(port, sizeof(port), "%u", default_port);
-    }
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    int code = getaddrinfo(host, port, &hints, &found);
-    if (code != 0) {
-        return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": %s: expected HOST or HOST:PORT", text, gai_strerror(code));
-    }
-    /* "localhost" is ::1 first on many machines, and 127.0.0.1 as well. */
-    const struct addrinfo *chosen = found;
-    while (chosen->ai_next != NULL && !is_for_tcp(chosen->ai_addr)) {
-        chosen = chosen->ai_next;
-    }
-    chosen = is_for_tcp(chosen->ai_addr) ? chosen : found;
-    memset(address, 0, sizeof(*address));
-    memcpy(address, chosen->ai_addr, chosen->ai_addrlen);
-    *address_bytes = chosen->ai_addrlen;
-    freeaddrinfo(found);
-    return DMG_OK;
-}
-
-void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity)
-{
-    char host[INET6_ADDRSTRLEN] = "";
-    bool is_ipv6 = address->ss_family == AF_INET6;
-    const void *bytes = is_ipv6 ? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
-                                : (const void *)&((const struct sockaddr_in *)address)->sin_addr;
-    inet_ntop(address->ss_family, bytes, host, sizeof(host));
-    if (port == 0) {
-        snprintf(text, capacity, "%s", host);
-    } else {
-        snprintf(text, capacity, is_ipv6 ? "[%s]:%u" : "%s:%u", host, port);
-    }
-}
-
-static bool is_same_host(const struct sockaddr *a, const struct sockaddr_storage *b)
-{
-    if (a == NULL || a->sa_family != b->ss_family) {
-        return false;
-    }
-    if (a->sa_family == AF_INET) {
-        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-    }
-    return a->sa_family == AF_INET6 &&
-           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
-}
-
-bool dmg_ucx_is_loopback(const struct sockaddr_storage *address)
-{
-    if (address->ss_family == AF_INET) {
-        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-    }
-    return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes)
-{
-    name[0] = '\0';
-    struct ifaddrs *interfaces;
-    if (getifaddrs(&interfaces) != 0) {
-        return;
-    }
-    bool is_loopback = dmg_ucx_is_loopback(address);
-    for (struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
-        if (is_same_host(at->ifa_addr, address) || (is_loopback && (at->ifa_flags & IFF_LOOPBACK))) {
-            snprintf(name, name_bytes, "%s", at->ifa_name);
-            break;
-        }
-    }
-    freeifaddrs(interfaces);
 }

@@ -7,6 +7,7 @@
 #define DMG_TRANSPORT_UCX_UCX_H
 
 #include "transport/backend.h"
+#include "transport/stream/stream.h"
 #include "transport/ucx/wire.h"
 
 #include <netinet/in.h>
@@ -26,16 +27,20 @@ typedef enum dmg_ucx_data {
 typedef enum dmg_ucx_side { DMG_UCX_SIDE_COMPUTE, DMG_UCX_SIDE_MEMORY } dmg_ucx_side;
 
 typedef struct dmg_ucx_settings {
-    char messages[96];     /**< UCX transports for messages, separated by commas */
-    bool has_tcp_messages; /**< tcp is among them */
+    char messages[96];                /**< "socket", or UCX transports, separated by commas */
+    bool are_messages_ucx;            /**< UCX transports */
+    bool has_tcp_messages;            /**< tcp is among them */
+    bool trusts_network;              /**< UCX's tcp may be open to others than this host */
+    dmg_stream_protection protection; /**< of streams over TCP */
     dmg_ucx_data data;
     char data_transports[96]; /**< UCX transports of the one-sided lane; "" with AUTO and MESSAGE */
     char rdma_devices[96];    /**< of this side, as UCX names them ("mlx5_0:1"), separated by commas, or "" */
     char interfaces[96];      /**< network interfaces for tcp, or "" */
-    uint16_t port;            /**< 0: any */
-    char gid[8];              /**< index in the device's table of GIDs, or "": UCX's choice */
-    char retries[8];          /**< sendings of an unanswered packet before its peer counts as dead */
-    char retry_time[24];      /**< how long each waits, in UCX's words, or "": UCX's choice */
+    bool has_port;
+    uint16_t port;       /**< 0: any */
+    char gid[8];         /**< index in the device's table of GIDs, or "": UCX's choice */
+    char retries[8];     /**< sendings of an unanswered packet before its peer counts as dead */
+    char retry_time[24]; /**< how long each waits, in UCX's words, or "": UCX's choice */
 } dmg_ucx_settings;
 
 /** Check the parameters. DMG_ERR_ARGUMENT or DMG_ERR_UNSUPPORTED with the reason. */
@@ -47,14 +52,28 @@ bool dmg_ucx_list_has(const char *list, const char *word);
 dmg_ucx_data dmg_ucx_data_kind(const char *transports);
 /** rc endpoints made from workers' addresses are wired up over ud: name it, as help only, where rc stands alone. */
 void dmg_ucx_add_auxiliary_transport(char *transports, size_t capacity);
+
+/* ---- addresses.c ---- */
+
 /** Take "HOST:PORT", "HOST" or "[HOST]:PORT" apart and resolve the host. */
 dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
                            socklen_t *address_bytes);
-/** DMG_ERR_UNSUPPORTED when UCX's tcp has no connections at an address of this kind; `text`: as the user gave it. */
-dmg_status dmg_ucx_check_tcp_address(const struct sockaddr_storage *address, const char *text);
 /** Name of the network interface that has this address, or "" for a wildcard or an address of another machine. */
 void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes);
 bool dmg_ucx_is_loopback(const struct sockaddr_storage *address);
+/**
+ * Where a memory node listens: DMG_ERR_ARGUMENT, or the text for dmg_listener_options in `text`; "" for a fresh name on
+ * this host.
+ */
+dmg_status dmg_ucx_bind_text(const dmg_ucx_settings *settings, const char *bind, char *text, size_t capacity);
+/** The address of a listener as others use it: where it listens at all of this machine's, one that others can reach. */
+dmg_status dmg_ucx_public_address(const char *listening, char *text, size_t capacity);
+/**
+ * Keep UCX's tcp to the loopback interface when all is on this host, and refuse it elsewhere, unless the network is
+ * trusted. `interface` gets where it is to stay when the settings name none; "": anywhere.
+ */
+dmg_status dmg_ucx_confine_tcp(const dmg_ucx_settings *settings, const dmg_stream_address *address, const char *text,
+                               bool is_local, char *interface, size_t interface_bytes);
 
 /* ---- devices.c: RDMA devices, as the kernel lists them ---- */
 
@@ -75,6 +94,8 @@ bool dmg_ucx_rdma_address(const char *devices, struct sockaddr_storage *address,
 bool dmg_ucx_environment_clean(void);
 /** Log a warning that names what was taken out, once a process. */
 void dmg_ucx_environment_announce(void);
+/** And that what these parameters ask for is open to others. */
+void dmg_ucx_announce(const dmg_transport_parameters *parameters);
 /** DMG_ERR_ARGUMENT when something that may not pass reaches UCX all the same: in a library, or by a file ucx.conf. */
 dmg_status dmg_ucx_environment_check(void);
 
@@ -127,37 +148,6 @@ dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_w
 void dmg_ucx_close_context(ucp_context_h context);
 /** Close an endpoint at once, and wait at most `limit_ns` for UCX to be done with it. */
 void dmg_ucx_close_now(ucp_worker_h worker, ucp_ep_h endpoint, unsigned flags, uint64_t limit_ns);
-
-/* ---- frames: buffers of records on their way out ---- */
-
-typedef struct dmg_ucx_frame {
-    struct dmg_ucx_frame *next;
-    void *owner; /**< whose count of frames in flight this is in */
-    dmg_ucx_header header;
-    uint8_t payload[DMG_UCX_FRAME_BYTES] __attribute__((aligned(16)));
-} dmg_ucx_frame;
-
-/** Frames that are free; one owner thread. */
-typedef struct dmg_ucx_frames {
-    dmg_ucx_frame *free;
-} dmg_ucx_frames;
-
-/** An empty frame, or NULL when the machine has no memory. */
-dmg_ucx_frame *dmg_ucx_frame_take(dmg_ucx_frames *frames);
-void dmg_ucx_frame_give(dmg_ucx_frames *frames, dmg_ucx_frame *frame);
-void dmg_ucx_frames_clear(dmg_ucx_frames *frames);
-
-/** Space for `bytes` more (padded) at the frame's end, counted as one record, or NULL when it is full. */
-static inline uint8_t *dmg_ucx_frame_reserve(dmg_ucx_frame *frame, uint64_t bytes)
-{
-    if (bytes > DMG_UCX_FRAME_BYTES - frame->header.bytes) {
-        return NULL;
-    }
-    uint8_t *at = frame->payload + frame->header.bytes;
-    frame->header.bytes += (uint32_t)bytes;
-    frame->header.count++;
-    return at;
-}
 
 /* ---- the segment ---- */
 

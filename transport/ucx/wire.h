@@ -1,13 +1,15 @@
 /**
  * @file wire.h
- * What the UCX backend's two ends say to each other in UCP active messages.
+ * What the UCX backend's two ends say to each other.
  *
- * A client connects through the server's listener and says HELLO; the server answers WELCOME. Then the client sends
- * frames of requests (messages to handlers, and reads, writes, cas and faa where no one-sided lane exists), several a
- * frame, and the server sends frames of answers. GOODBYE and FAREWELL end an orderly connection. Both ends have the
- * same byte order; the magic number tells when they have not.
+ * A client's channel has a stream (transport/stream) to every memory node. Whoever is at its other end has proved that
+ * it knows the pool's secret. The client says HELLO; the server answers WELCOME. Then the client sends frames of
+ * requests (messages to handlers, and reads, writes, cas and faa where no one-sided lane exists), several a frame, and
+ * the server sends frames of answers. GOODBYE and FAREWELL end an orderly connection; the end of the stream without
+ * them is the death of its other end. Both ends have the same byte order; the magic number tells when they have not.
  *
- * Every frame fits one eager active message. Records in a frame stand at multiples of 8 bytes.
+ * A frame is one record of the stream: a header and a payload, whose records stand at multiples of 8 bytes. Requests
+ * and answers can go by UCP active messages instead (carrier.h), each of which is eager, with a dmg_ucx_envelope.
  */
 #ifndef DMG_TRANSPORT_UCX_WIRE_H
 #define DMG_TRANSPORT_UCX_WIRE_H
@@ -18,9 +20,9 @@
 #include <stdint.h>
 
 #define DMG_UCX_MAGIC   UINT32_C(0x31474d44)
-#define DMG_UCX_VERSION 3
+#define DMG_UCX_VERSION 4
 
-/** Active-message ids. */
+/** Kinds of frames. */
 enum {
     DMG_UCX_HELLO = 1,
     DMG_UCX_WELCOME = 2,
@@ -30,13 +32,21 @@ enum {
     DMG_UCX_FAREWELL = 6,
 };
 
-/** The header of every active message. */
+/** What every frame begins with. */
 typedef struct dmg_ucx_header {
     uint32_t magic;
-    uint32_t channel; /**< to the server: the number that WELCOME gave; to the client: the node as HELLO named it */
-    uint32_t count;   /**< records in the payload */
-    uint32_t bytes;   /**< length of the payload */
+    uint32_t kind;
+    uint32_t count; /**< records in the payload */
+    uint32_t bytes; /**< length of the payload */
 } dmg_ucx_header;
+
+/** The header of a UCP active message, by which its receiver knows whose it is. */
+typedef struct dmg_ucx_envelope {
+    uint64_t ticket; /**< a random number that the receiver told over the stream */
+    uint32_t number; /**< what the receiver calls this connection */
+    uint32_t unused;
+    dmg_ucx_header header;
+} dmg_ucx_envelope;
 
 /**
  * Largest payload of a frame. With the headers of UCP and of the tcp transport it stays below the transport's segment
@@ -51,17 +61,27 @@ typedef struct dmg_ucx_header {
  * It is a few times the product of a fast link's bandwidth and its round trip.
  */
 #define DMG_UCX_WINDOW_BYTES (512 * 1024)
-/** Frames of a connection that are handed to UCX and not yet sent; beyond that, records gather in fuller frames. */
-#define DMG_UCX_FRAMES_EAGER 8
+/** Bytes of a connection that are handed over and not yet sent; beyond that, records gather in fuller frames. */
+#define DMG_UCX_EAGER_BYTES      (8 * DMG_UCX_FRAME_BYTES)
+#define DMG_UCX_RECORD_BYTES_MAX (sizeof(dmg_ucx_header) + DMG_UCX_FRAME_BYTES)
 
+/** How one end is reached by UCP messages. */
+typedef struct dmg_ucx_reach {
+    uint64_t ticket;
+    uint32_t number;
+    uint32_t address_bytes; /**< of its worker; 0: requests and answers go over the stream */
+} dmg_ucx_reach;
+
+/** Followed by the address of the client's worker. */
 typedef struct dmg_ucx_hello {
     uint32_t version;
-    uint32_t node; /**< position of the server in the client's list; echoed in every header to the client */
+    uint32_t unused;
     uint64_t client;
-    uint8_t token[DMG_TOKEN_BYTES];
-    uint64_t pid; /**< the client's process, as it knows itself */
+    uint64_t pid; /**< the client's process, as it knows itself; over a Unix socket the kernel tells */
     uint64_t start_time;
     char boot_id[DMG_BOOT_ID_BYTES]; /**< of its host since it was started; terminated */
+    char messages[96];               /**< what the client wants requests and answers to go over; terminated */
+    dmg_ucx_reach reach;
 } dmg_ucx_hello;
 
 /** How a client finds the one-sided lane. */
@@ -70,12 +90,13 @@ enum {
     DMG_UCX_LANE_BY_LISTENER = 1, /**< at "HOST:PORT", where the lane's own listener is */
 };
 
-/** Followed by the lane's address, the packed remote key and, when status is not DMG_OK, a sentence. */
+/** Followed by the lane's address, the packed remote key, the address of the server's worker for messages, and, when
+ * status is not DMG_OK, a sentence. */
 typedef struct dmg_ucx_welcome {
     uint32_t version;
     uint32_t status;
-    uint32_t channel;
     uint32_t node; /**< id of this memory node in its pool */
+    uint32_t lane; /**< DMG_UCX_LANE_... */
     uint64_t epoch;
     uint64_t segment_bytes;
     uint64_t base; /**< the segment's address in the server, for one-sided operations */
@@ -83,7 +104,8 @@ typedef struct dmg_ucx_welcome {
     uint32_t address_bytes;
     uint32_t key_bytes;
     uint32_t sentence_bytes;
-    uint32_t lane; /**< DMG_UCX_LANE_... */
+    uint32_t unused;
+    dmg_ucx_reach reach;
 } dmg_ucx_welcome;
 
 typedef enum dmg_ucx_kind {
