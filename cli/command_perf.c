@@ -331,12 +331,13 @@ static int run(dmg_settings *settings)
     return code;
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_TRANSPORT,    DMG_LINK_OPTIONS,     DMG_OPTION_OPERATIONS,
-                                        DMG_OPTION_SIZES,        DMG_OPTION_DEPTHS,    DMG_OPTION_THREAD_COUNTS,
-                                        DMG_OPTION_DURATION,     DMG_OPTION_FIT,       DMG_OPTION_CALIBRATE,
-                                        DMG_OPTION_NUMA_NODE,    DMG_OPTION_PAGE_SIZE, DMG_OPTION_ALLOW_FALLBACK,
-                                        DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_CSV,       DMG_OPTION_JSON,
-                                        DMG_OPTION_LOG_LEVEL,    DMG_OPTION_HELP,      DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_TRANSPORT,      DMG_OPTION_TRUST_NETWORK, DMG_LINK_OPTIONS,
+                                        DMG_OPTION_OPERATIONS,     DMG_OPTION_SIZES,         DMG_OPTION_DEPTHS,
+                                        DMG_OPTION_THREAD_COUNTS,  DMG_OPTION_DURATION,      DMG_OPTION_FIT,
+                                        DMG_OPTION_CALIBRATE,      DMG_OPTION_NUMA_NODE,     DMG_OPTION_PAGE_SIZE,
+                                        DMG_OPTION_ALLOW_FALLBACK, DMG_OPTION_PEER_TIMEOUT,  DMG_OPTION_CSV,
+                                        DMG_OPTION_JSON,           DMG_OPTION_LOG_LEVEL,     DMG_OPTION_HELP,
+                                        DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_perf = {
     .name = "perf",

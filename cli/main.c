@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/node_control.h"
+#include "cli/pool_file.h"
 #include "cli/standard_output.h"
 #include "core/base/error.h"
 #include "transport/transport.h"
@@ -133,7 +134,16 @@ static int run_command(const dmg_command *command, int count, char *const *argum
     }
     dmg_log_to_stderr("dmgraph", dmg_has(&settings, DMG_OPTION_LOG_LEVEL) ? dmg_number(&settings, DMG_OPTION_LOG_LEVEL)
                                                                           : UINT64_MAX);
+    char trusting[DMG_TRANSPORT_TEXT_BYTES];
     const char *transport = dmg_value_text(&settings, DMG_OPTION_TRANSPORT);
+    if (transport && dmg_flag(&settings, DMG_OPTION_TRUST_NETWORK)) {
+        status = dmg_transport_trust(transport, trusting, sizeof trusting);
+        if (status != DMG_OK) {
+            dmg_error_prefix(status, "%s: --trust-network", command->name);
+            return usage_error();
+        }
+        settings.values[DMG_OPTION_TRANSPORT].text = transport = trusting;
+    }
     if (transport) {
         dmg_transport_announce(transport);
     }

@@ -16,12 +16,12 @@
 
 dmg_status dmg_run_pool_settings(dmg_run *run)
 {
-    static const dmg_option_id fixed[] = {
-        DMG_OPTION_TRANSPORT,         DMG_OPTION_MNS,        DMG_OPTION_MEMORY,      DMG_OPTION_PARTITIONS,
-        DMG_OPTION_INDEX_ENTRY_BYTES, DMG_OPTION_EMBED,      DMG_OPTION_TINY_CHUNKS, DMG_OPTION_NUMA_NODE,
-        DMG_OPTION_PAGE_SIZE,         DMG_OPTION_PREFAULT,   DMG_OPTION_FORMAT,      DMG_OPTION_DIRECTED,
-        DMG_OPTION_UNDIRECTED,        DMG_OPTION_UNWEIGHTED, DMG_OPTION_DEDUP,       DMG_OPTION_NO_LOOPS,
-        DMG_OPTION_OUT_LISTS_ONLY};
+    static const dmg_option_id fixed[] = {DMG_OPTION_TRANSPORT, DMG_OPTION_TRUST_NETWORK, DMG_OPTION_MNS,
+                                          DMG_OPTION_MEMORY,    DMG_OPTION_PARTITIONS,    DMG_OPTION_INDEX_ENTRY_BYTES,
+                                          DMG_OPTION_EMBED,     DMG_OPTION_TINY_CHUNKS,   DMG_OPTION_NUMA_NODE,
+                                          DMG_OPTION_PAGE_SIZE, DMG_OPTION_PREFAULT,      DMG_OPTION_FORMAT,
+                                          DMG_OPTION_DIRECTED,  DMG_OPTION_UNDIRECTED,    DMG_OPTION_UNWEIGHTED,
+                                          DMG_OPTION_DEDUP,     DMG_OPTION_NO_LOOPS,      DMG_OPTION_OUT_LISTS_ONLY};
     dmg_settings *settings = run->settings;
     const dmg_pool_file *file = &run->pool->file;
     for (size_t index = 0; run->algorithm && index < sizeof fixed / sizeof fixed[0]; index++) {
