@@ -1,18 +1,21 @@
 """
-Where nodes listen and what UCX is told: fixed ports, IPv6, and UCX's variables in the environment.
+Where nodes listen and what UCX is told: who opens no port at all, fixed ports, IPv6, and UCX's variables in the environment.
 
 A variable that UCX would take over either passes, as docs/hardware.md lists it, or is named and has no effect; some would abort
 a process, or make a call of UCX never return.
 """
 
 import os
+import re
 import socket
+import subprocess
 import sys
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from harness import OK, USAGE, check, compare, dmgraph, finish, one_line, path_of, read_answer, require, write  # noqa: E402
+from harness import (OK, PROGRAM, USAGE, check, communicate, compare, dmgraph, finish, one_line, path_of, read_answer, require,  # noqa: E402
+                     wait_until, write)
 
 RUNTIME = path_of("runtime")
 os.mkdir(RUNTIME, 0o700)
@@ -43,6 +46,110 @@ def free_port(family=socket.AF_INET, host="127.0.0.1"):
 
 # ---- ports ----
 
+LISTENS = "0A"
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def nodes_of(kind, ancestor):
+    """Processes below this one that are nodes of this kind."""
+    parents = {int(pid): int(read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1] or 0)
+               for pid in os.listdir("/proc") if pid.isdigit() and read(f"/proc/{pid}/stat")}
+    found = {ancestor}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        if not more:
+            return sorted(pid for pid in found if kind.encode() in read(f"/proc/{pid}/cmdline").split(b"\0"))
+        found |= more
+
+
+def sockets(pid):
+    links = []
+    try:
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            links.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+    except OSError:
+        pass
+    return {int(link[8:-1]) for link in links if link.startswith("socket:[")}
+
+
+def open_ports(pid):
+    """The hosts and ports, in hexadecimal, at which a process takes what strangers send: TCP that listens, and any UDP."""
+    own = sockets(pid)
+    found = []
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for row in read(f"/proc/net/{table}").decode().splitlines()[1:]:
+            fields = row.split()
+            if int(fields[9]) in own and (fields[3] == LISTENS or table.startswith("udp")):
+                found.append(f"{table} {fields[1]}")
+    return sorted(found)
+
+
+LOOPBACK = "0100007F"
+
+
+def ports_while_it_runs(*words, **options):
+    """The ports of each memory node and of each compute node, while a run is at work; all it says on its standard error."""
+    run_words = ("run", "pagerank", GRAPH, "--quiet", "--mns", 2, "--cns", 2, "--threads", 1, "--iterations", 1000000000, *words)
+    busy = subprocess.Popen([PROGRAM, *map(str, run_words)], env=CLEAN, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, start_new_session=True, **options)
+    try:
+        # Three channels a compute node, each with two memory nodes, beside what it has with the launcher.
+        wait_until("a run", lambda: len(nodes_of("compute-node", busy.pid)) == 2 and
+                   all(len(sockets(pid)) > 6 for pid in nodes_of("compute-node", busy.pid)))
+        nodes = [[open_ports(pid) for pid in nodes_of(kind, busy.pid)] for kind in ("memory-node", "compute-node")]
+        require(open_ports(busy.pid) == [], "the launcher listens")
+    finally:
+        busy.terminate()
+        _, err = communicate(busy)
+    return *nodes, err.decode()
+
+
+def on_one_host_nobody_opens_a_port():
+    for transport in ("ucx", "ucx:data=message", "ucx:data=sysv", "cxl_shm"):
+        memory_nodes, compute_nodes, _ = ports_while_it_runs("--transport", transport)
+        require(memory_nodes == [[], []] and compute_nodes == [[], []], f"{transport}: {memory_nodes} {compute_nodes}")
+
+
+def with_a_port_memory_nodes_alone_listen_and_on_loopback():
+    for transport in ("ucx:port=0", "ucx:data=message,port=0,protect=encrypted"):
+        memory_nodes, compute_nodes, _ = ports_while_it_runs("--transport", transport)
+        require(all(len(ports) == 1 and ports[0].startswith(f"tcp {LOOPBACK}:") for ports in memory_nodes), str(memory_nodes))
+        require(compute_nodes == [[], []], str(compute_nodes))
+
+
+def tcp_of_ucx_is_open_to_this_host_and_says_so():
+    memory_nodes, compute_nodes, err = ports_while_it_runs("--transport", "ucx:messages=tcp")
+    require(all(f"tcp {LOOPBACK}:" in port for ports in memory_nodes + compute_nodes for port in ports), f"{memory_nodes} {compute_nodes}")
+    warnings = [line for line in err.splitlines() if "ucx_tcp_is_open" in line]
+    require(len(warnings) == 1 and "any user of this machine" in warnings[0], err)
+    listed = run("info", "transports").out
+    require(re.search(r"tcp/lo .*\n.*opens a port in every node", listed), listed)
+    require(re.search(r"socket +yes +yes .*\n.*messages \(the default\)", listed), listed)
+
+
+def beyond_this_host_tcp_of_ucx_wants_a_word():
+    words = ("pool", "start", "--name", "p", "--memory", "16M", "--transport", "ucx:messages=tcp")
+    for bind in ("0.0.0.0", "::"):
+        error = run(*words, "--bind", bind, expect=USAGE).err.splitlines()[-1]
+        require("--trust-network" in error and "messages=socket" in error, error)
+    error = one_line(run("run", "cc", GRAPH, "--transport", "cxl_shm", "--trust-network", expect=USAGE).err)
+    require("no parameter 'trust-network'" in error, error)
+    run(*words, "--bind", "0.0.0.0", "--trust-network")
+    try:
+        require(":127.0.0.1:" not in run("pool", "status", "p").out, "the address is one that others cannot use")
+        err = run("load", GRAPH, "--pool", "p", "--as", "ring").err
+        require("anybody who can connect" in one_line(err), err)
+        run("run", "cc", "ring", "--pool", "p", "--cns", 2, "--verify", "--quiet")
+    finally:
+        run("pool", "stop", "p", expect=None)
+
 def a_fixed_port_serves_one_run_after_another():
     for transport in ("ucx", "ucx:data=message"):
         port = free_port()
@@ -56,7 +163,7 @@ def a_port_that_is_in_use_is_refused():
         other.bind(("127.0.0.1", 0))
         other.listen()
         error = run("run", "cc", GRAPH, "--transport", f"ucx:port={other.getsockname()[1]}", expect=None)
-        require(error.code != OK and "is the port taken" in one_line(error.err), error.err)
+        require(error.code != OK and "exists already: another program listens there" in one_line(error.err), error.err)
 
 
 # ---- IPv6 ----
@@ -80,6 +187,16 @@ def global_ipv6():
         return None
 
 
+def has_other_address():
+    """Whether this machine has an address of IPv4 beside loopback: connecting a datagram socket sends nothing."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))
+            return not probe.getsockname()[0].startswith("127.")
+    except OSError:
+        return False
+
+
 def pool_at(transport, host, shown):
     run("pool", "start", "--name", "p", "--memory", "16M", "--transport", transport, "--bind", host)
     try:
@@ -97,17 +214,13 @@ def a_pool_listens_at_an_ipv6_address():
         for host in ("::1", "[::1]"):
             pool_at(transport, host, "::1")
             require(not os.path.exists(memory), "the memory is left")
+    for transport in ("ucx", "ucx:data=message", "ucx:messages=tcp"):
+        pool_at(transport, "::1", "::1")
 
 
 def a_ucx_pool_listens_at_a_global_ipv6_address():
     pool_at("ucx", global_ipv6(), global_ipv6())
     pool_at("ucx:data=message", global_ipv6(), global_ipv6())
-
-
-def an_ipv6_address_that_ucx_cannot_use_is_refused_with_the_reason():
-    for host in ("::1", "[::1]", "fe80::1"):
-        error = run("pool", "start", "--name", "p", "--memory", "16M", "--transport", "ucx", "--bind", host, expect=USAGE)
-        require("loopback nor link-local addresses of IPv6" in one_line(error.err), error.err)
 
 
 def an_address_that_is_none_is_refused():
@@ -177,12 +290,15 @@ def a_file_of_ucx_settings_is_refused_where_it_could_hurt():
 
 def main():
     cases = [a_fixed_port_serves_one_run_after_another, a_port_that_is_in_use_is_refused,
-             an_ipv6_address_that_ucx_cannot_use_is_refused_with_the_reason, an_address_that_is_none_is_refused,
+             on_one_host_nobody_opens_a_port, with_a_port_memory_nodes_alone_listen_and_on_loopback,
+             tcp_of_ucx_is_open_to_this_host_and_says_so, an_address_that_is_none_is_refused,
              a_variable_that_may_not_pass_is_named_and_has_no_effect, all_of_them_are_named_in_one_line, a_pool_names_them_too,
              variables_that_pass_are_not_spoken_of, without_ucx_nothing_is_said,
              a_file_of_ucx_settings_is_refused_where_it_could_hurt]
     if has_ipv6():
         cases.append(a_pool_listens_at_an_ipv6_address)
+    if has_other_address():
+        cases.append(beyond_this_host_tcp_of_ucx_wants_a_word)
     if global_ipv6():
         cases.append(a_ucx_pool_listens_at_a_global_ipv6_address)
     for function in cases:

@@ -154,6 +154,14 @@ def placement():
         compare(answer, reference.components(PLAIN))
 
 
+def trust_of_the_network():
+    run = dmgraph("run", "cc", GRAPH, "--quiet", "--transport", "ucx:messages=tcp", option("trust-network"))
+    require("anybody who can connect" in one_line(run.err), run.err)
+    for transport in ("cxl_shm", "ucx"):
+        line = one_line(dmgraph("run", "cc", GRAPH, "--transport", transport, "--trust-network", expect=USAGE).err)
+        require("trust-network" in line, line)
+
+
 def a_cache_that_is_too_small():
     path = write("wide.el", "".join(f"{i} {i + 1}\n" for i in range(100000)))
     run = dmgraph("run", "pagerank", path, "--cache", 4096, expect=LIMIT)
@@ -705,7 +713,7 @@ def every_option_is_tested():
 def main():
     for function in (
             numbers_are_taken, sizes_and_times_are_taken, shapes_of_the_store, whole_systems, mechanisms_of_retrieval,
-            long_lists_in_segments, segments_fit_into_the_buffers_that_they_are_copied_to, placement,
+            long_lists_in_segments, segments_fit_into_the_buffers_that_they_are_copied_to, placement, trust_of_the_network,
             a_cache_that_is_too_small, a_memory_node_that_is_too_small, source,
             pagerank_options, directions, ways_of_updating, references, batches_are_as_large_as_asked_for,
             lists_that_are_short_go_by_value, partial_sums, cachings, precisions, ranks_add_up,

@@ -54,6 +54,7 @@ static void parameters_that_make_no_sense_are_refused_with_a_reason(void)
         {"ucx:protect=plain", DMG_ERR_ARGUMENT, "authenticated or encrypted"},
         {"ucx:protect=encrypted,messages=tcp", DMG_ERR_UNSUPPORTED, "UCX encrypts nothing"},
         {"ucx:trust-network=maybe", DMG_ERR_ARGUMENT, "yes or no"},
+        {"ucx:trust-network=yes", DMG_ERR_ARGUMENT, "nothing but messages=tcp"},
         {"ucx:data=tcp", DMG_ERR_UNSUPPORTED, "one-sided"},
         {"ucx:data=pigeon", DMG_ERR_ARGUMENT, "pigeon"},
         {"ucx:port=65536", DMG_ERR_ARGUMENT, "65535"},

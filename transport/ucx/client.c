@@ -260,16 +260,22 @@ static dmg_status choose_data(dmg_ucx_client *client, dmg_ucx_channel *channel, 
     return DMG_OK;
 }
 
-static void describe_choice(const dmg_ucx_client *client, const char *data, dmg_capabilities *capabilities)
+static void describe_choice(const dmg_ucx_client *client, const dmg_ucx_channel *channel, const char *data,
+                            dmg_capabilities *capabilities)
 {
+    const dmg_stream_protection least = dmg_stream_protected(channel->links[0].carrier.stream);
+    const char *protection = client->settings.are_messages_ucx   ? ""
+                             : least == DMG_STREAM_ENCRYPTED     ? ", encrypted"
+                             : least == DMG_STREAM_AUTHENTICATED ? ", authenticated"
+                                                                 : "";
     bool is_one_sided = true;
     for (uint32_t i = 0; i < client->node_count; i++) {
         is_one_sided &= client->facts[i].is_one_sided;
     }
     capabilities->flags = DMG_CAPABILITY_MN_COMPUTE | (is_one_sided ? DMG_CAPABILITY_ONE_SIDED : 0u);
     capabilities->atomics = client->has_one_sided_atomics ? DMG_ATOMICS_CALLER_CPU : DMG_ATOMICS_MEMORY_NODE;
-    snprintf(capabilities->chosen, sizeof(capabilities->chosen), "messages over %.50s; %.180s",
-             client->settings.messages, data);
+    snprintf(capabilities->chosen, sizeof(capabilities->chosen), "messages over %.50s%s; %.180s",
+             client->settings.messages, protection, data);
 }
 
 dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *options,
@@ -323,7 +329,7 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
         nodes[i].segment_bytes = client->facts[i].segment_bytes;
         nodes[i].pointer = NULL;
     }
-    describe_choice(client, data, capabilities);
+    describe_choice(client, channel, data, capabilities);
     atomic_store(&client->first_channel, channel);
     *implementation = client;
     return DMG_OK;

@@ -218,6 +218,10 @@ static dmg_status parse_safety(const dmg_transport_parameters *parameters, dmg_u
     if (!settings->trusts_network && strcmp(trust, "no") != 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "trust-network=%s: expected yes or no", trust);
     }
+    if (settings->trusts_network && !settings->has_tcp_messages) {
+        return dmg_error(DMG_ERR_ARGUMENT, "trust-network=yes,messages=%s: nothing but messages=tcp needs that trust",
+                         settings->messages);
+    }
     return DMG_OK;
 }
 
