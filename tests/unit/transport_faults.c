@@ -380,12 +380,13 @@ void nonsense_in_a_control_area_breaks_its_channel_alone(void)
     bool has_more = true;
     for (int kind = 0; has_more; kind++) {
         dmg_shm_hello hello = {.magic = DMG_SHM_MAGIC, .client = 1000 + (uint64_t)kind, .want = DMG_SHM_CHANNEL};
-        memcpy(hello.token, test_token, sizeof hello.token);
+        dmg_shm_greeter greeter = {.timeout_ns = PATIENT_NS};
+        memcpy(greeter.token, test_token, sizeof greeter.token);
         dmg_shm_welcome welcome;
-        int connection;
+        dmg_shm_line line;
         int descriptor;
-        CU_ASSERT_EQUAL_FATAL(
-            dmg_shm_greet(pool.nodes[0].address, &hello, PATIENT_NS, &welcome, &connection, &descriptor), DMG_OK);
+        CU_ASSERT_EQUAL_FATAL(dmg_shm_greet(pool.nodes[0].address, &greeter, &hello, &welcome, &line, &descriptor),
+                              DMG_OK);
         dmg_shm_control *control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
         CU_ASSERT_PTR_NOT_EQUAL_FATAL(control, MAP_FAILED);
         /* The server could be killed with SIGBUS otherwise. */
@@ -396,7 +397,7 @@ void nonsense_in_a_control_area_breaks_its_channel_alone(void)
         }
         munmap(control, sizeof *control);
         close(descriptor);
-        close(connection);
+        dmg_shm_line_close(&line);
     }
     CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_RELEASE, NULL, 0), DMG_OK);
     CU_ASSERT_EQUAL(report.repeated, 0);

@@ -37,8 +37,7 @@ typedef struct dmg_shm_client {
     char (*paths)[96]; /**< of the nodes' memory on this host, as the transport string says; empty: as the node says */
     dmg_shm_mapping *mappings;
     char (*addresses)[DMG_ADDRESS_STRING_BYTES];
-    uint64_t timeout_ns;
-    uint8_t token[DMG_TOKEN_BYTES];
+    dmg_shm_greeter greeter;
 } dmg_shm_client;
 
 /** An operation that a message carries. */
@@ -53,7 +52,7 @@ typedef struct dmg_shm_peer {
     dmg_shm_control *control;
     bool is_in_mapping; /* the control area is a part of the client's mapping */
     dmg_shm_side side;
-    int socket; /* -1: the node is dead */
+    dmg_shm_line line; /* closed: the node is dead */
     bool is_unrung;
     uint32_t free_count;
     uint8_t free_slots[DMG_SHM_SLOTS]; /* a stack: the warmest slot is used again first */

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "transport/cxl_shm/channel.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,12 +80,10 @@ static dmg_status open_memory(dmg_shm_client *client, uint32_t node, const dmg_s
 static dmg_status map_node(dmg_shm_client *client, uint32_t node)
 {
     dmg_shm_hello hello = {.magic = DMG_SHM_MAGIC, .client = dmg_client_id(client->client), .want = DMG_SHM_SEGMENT};
-    memcpy(hello.token, client->token, sizeof hello.token);
     dmg_shm_welcome welcome;
-    int connection;
+    dmg_shm_line line;
     int descriptor;
-    dmg_status status =
-        dmg_shm_greet(client->addresses[node], &hello, client->timeout_ns, &welcome, &connection, &descriptor);
+    dmg_status status = dmg_shm_greet(client->addresses[node], &client->greeter, &hello, &welcome, &line, &descriptor);
     if (status != DMG_OK) {
         return dmg_error_prefix(status, "memory node %u", node);
     }
@@ -105,7 +102,7 @@ static dmg_status map_node(dmg_shm_client *client, uint32_t node)
     if (descriptor >= 0) {
         close(descriptor);
     }
-    close(connection);
+    dmg_shm_line_close(&line);
     return status == DMG_OK ? take_segment(client, node, welcome.bytes)
                             : dmg_error_prefix(status, "memory node %u", node);
 }
@@ -124,8 +121,8 @@ static dmg_status make_client(dmg_client *client, const dmg_client_options *opti
     opened->paths = calloc(options->address_count, sizeof *opened->paths);
     opened->client = client;
     opened->nodes = nodes;
-    opened->timeout_ns = options->peer_timeout_ns;
-    memcpy(opened->token, options->token, sizeof opened->token);
+    opened->greeter.timeout_ns = options->peer_timeout_ns;
+    memcpy(opened->greeter.token, options->token, sizeof opened->greeter.token);
     if (!opened->addresses || !opened->views || !opened->blocks || !opened->mappings || !opened->paths) {
         return dmg_error(DMG_ERR_MEMORY, "opening a pool: out of memory");
     }
@@ -159,6 +156,9 @@ dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *opt
     dmg_status status = make_client(client, options, nodes, &opened);
     if (status == DMG_OK) {
         status = dmg_shm_coherence_parse(parameters, &opened->coherence);
+    }
+    if (status == DMG_OK) {
+        status = dmg_shm_protection_parse(parameters, &opened->greeter.wanted);
     }
     for (uint32_t node = 0; node < options->address_count && status == DMG_OK; node++) {
         dmg_shm_path_of(parameters, node, opened->paths[node]);
@@ -220,11 +220,10 @@ static dmg_status connect_peer(dmg_shm_channel *channel, uint32_t node)
     dmg_shm_client *client = channel->client;
     dmg_shm_peer *connected = &channel->peers[node];
     dmg_shm_hello hello = {.magic = DMG_SHM_MAGIC, .client = dmg_client_id(client->client), .want = DMG_SHM_CHANNEL};
-    memcpy(hello.token, client->token, sizeof hello.token);
     dmg_shm_welcome welcome;
     int descriptor;
     dmg_status status =
-        dmg_shm_greet(client->addresses[node], &hello, client->timeout_ns, &welcome, &connected->socket, &descriptor);
+        dmg_shm_greet(client->addresses[node], &client->greeter, &hello, &welcome, &connected->line, &descriptor);
     if (status != DMG_OK) {
         return dmg_error_prefix(status, "memory node %u", node);
     }
@@ -268,7 +267,7 @@ dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channe
     dmg_shm_agent_open(&client->coherence, dmg_channel_mutable_counters(channel),
                        atomic_fetch_add(&client->channels, 1), &opened->agent);
     for (uint32_t node = 0; node < client->node_count; node++) {
-        peers[node].socket = -1;
+        peers[node].line.socket = -1;
     }
     dmg_status status = DMG_OK;
     for (uint32_t node = 0; node < client->node_count && status == DMG_OK; node++) {
@@ -298,10 +297,7 @@ static void end_calls(dmg_shm_peer *ended, dmg_status status, uint16_t node)
 
 static void disconnect(dmg_shm_agent *agent, dmg_shm_peer *disconnected)
 {
-    if (disconnected->socket >= 0) {
-        close(disconnected->socket);
-        disconnected->socket = -1;
-    }
+    dmg_shm_line_close(&disconnected->line);
     if (disconnected->control) {
         dmg_shm_side_close(agent, &disconnected->side);
         if (!disconnected->is_in_mapping) {
@@ -334,11 +330,10 @@ void dmg_shm_channel_close(void *implementation)
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
         dmg_shm_peer *closed = &channel->peers[node];
         end_calls(closed, DMG_ERR_CANCELLED, (uint16_t)node);
-        if (closed->socket >= 0) {
-            static const char bye = DMG_SHM_BYTE_BYE;
-            (void)!send(closed->socket, &bye, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (closed->is_in_mapping) {
-                await_end(closed->socket);
+        if (closed->line.socket >= 0) {
+            dmg_shm_line_send_byte(&closed->line, DMG_SHM_BYTE_BYE);
+            if (dmg_shm_line_is_network(&closed->line)) {
+                await_end(closed->line.socket);
             }
         }
         disconnect(&channel->agent, closed);
@@ -377,7 +372,7 @@ void dmg_shm_post_message(dmg_shm_channel *channel, uint16_t node, uint32_t type
                           const dmg_shm_flying *flying)
 {
     dmg_shm_peer *target = &channel->peers[node];
-    if (target->socket < 0 || (target->free_count == 0 && !await_credit(channel, node))) {
+    if (target->line.socket < 0 || (target->free_count == 0 && !await_credit(channel, node))) {
         dmg_completion_end(flying->completion, DMG_ERR_PEER, node);
         return;
     }
@@ -404,8 +399,8 @@ void dmg_shm_ring(void *implementation)
     channel->is_unrung = false;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
         dmg_shm_peer *rung = &channel->peers[node];
-        if (rung->is_unrung && rung->socket >= 0) {
-            dmg_shm_wake(&channel->agent, &rung->side, rung->socket);
+        if (rung->is_unrung && rung->line.socket >= 0) {
+            dmg_shm_wake(&channel->agent, &rung->side, &rung->line);
         }
         rung->is_unrung = false;
     }
@@ -453,7 +448,7 @@ void dmg_shm_poll(void *implementation)
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
         dmg_shm_peer *from = &channel->peers[node];
         dmg_shm_message answer;
-        while (from->free_count < DMG_SHM_SLOTS && from->socket >= 0 &&
+        while (from->free_count < DMG_SHM_SLOTS && from->line.socket >= 0 &&
                dmg_shm_peek(&channel->agent, &from->side, &answer)) {
             if (!take_answer(channel, (uint16_t)node, &answer)) {
                 dmg_client_mark_dead(channel->client->client, (uint16_t)node, "sent an answer that makes no sense");
@@ -470,8 +465,8 @@ static bool set_asleep(dmg_shm_channel *channel)
     bool has_answers = false;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
         dmg_shm_peer *from = &channel->peers[node];
-        channel->watched[node] = (struct pollfd){.fd = from->socket, .events = POLLIN};
-        if (from->socket >= 0) {
+        channel->watched[node] = (struct pollfd){.fd = from->line.socket, .events = POLLIN};
+        if (from->line.socket >= 0) {
             dmg_shm_message answer;
             dmg_shm_set_asleep(&channel->agent, &from->side, true);
             has_answers |= dmg_shm_peek(&channel->agent, &from->side, &answer);
@@ -485,11 +480,11 @@ static void drain(dmg_shm_channel *channel, uint16_t node)
 {
     for (int i = 0; i < BYTES_DRAINED_MAX; i++) {
         char byte;
-        ssize_t received = recv(channel->peers[node].socket, &byte, 1, MSG_DONTWAIT);
-        if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
+        ssize_t received = dmg_shm_line_receive(&channel->peers[node].line, &byte, sizeof byte, NULL);
+        if (received < 0) {
             return;
         }
-        if (received <= 0) {
+        if (received == 0) {
             dmg_client_mark_dead(channel->client->client, node, died);
             return;
         }
@@ -506,7 +501,7 @@ void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns)
     }
     int ready = ppoll(channel->watched, node_count, &timeout, NULL);
     for (uint32_t node = 0; node < node_count; node++) {
-        if (channel->peers[node].socket < 0) {
+        if (channel->peers[node].line.socket < 0) {
             continue;
         }
         dmg_shm_set_asleep(&channel->agent, &channel->peers[node].side, false);

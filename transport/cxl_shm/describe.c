@@ -126,7 +126,7 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
     return DMG_OK;
 }
 
-static const char *const parameter_keys[] = {"coherence", "path", "port", "line-cache", "leave-out", NULL};
+static const char *const parameter_keys[] = {"coherence", "path", "port", "protect", "line-cache", "leave-out", NULL};
 
 const dmg_backend dmg_backend_cxl_shm = {
     .name = DMG_SHM_BACKEND_NAME,

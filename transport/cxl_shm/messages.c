@@ -111,24 +111,19 @@ void dmg_shm_set_asleep(dmg_shm_agent *agent, dmg_shm_side *side, bool is_asleep
     }
 }
 
-static void send_byte(int socket)
-{
-    (void)!send(socket, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-void dmg_shm_wake(dmg_shm_agent *agent, dmg_shm_side *side, int socket)
+void dmg_shm_wake(dmg_shm_agent *agent, dmg_shm_side *side, dmg_shm_line *line)
 {
     if (agent->coherence.is_software) {
         uint32_t sleeps;
         dmg_shm_read(agent, &side->view, side->other_flag, &sleeps, sizeof sleeps, DMG_SHM_ASLEEP_READ);
         if (sleeps % 2 != 0 && sleeps != side->woken) {
             side->woken = sleeps;
-            send_byte(socket);
+            dmg_shm_line_send_byte(line, DMG_SHM_BYTE_WAKE);
         }
         return;
     }
     _Atomic uint32_t *flag = flag_at(side, side->other_flag);
     if (atomic_load_explicit(flag, memory_order_seq_cst) && atomic_exchange(flag, 0)) {
-        send_byte(socket);
+        dmg_shm_line_send_byte(line, DMG_SHM_BYTE_WAKE);
     }
 }

@@ -8,7 +8,6 @@
 #include "transport/cxl_shm/server.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "transport/stream/socket.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +21,7 @@
 #define REQUESTS_MAX           16  /* of one channel a round, so that the others have their turn */
 #define SOCKET_ROUNDS          256 /* rounds of progress between two looks at the sockets when messages never pause */
 #define MILLISECOND_NS         UINT64_C(1000000)
+#define GREETING_NS            UINT64_C(5000000000)
 #define TOKEN_SLOT_BITS        6
 #define TOKEN_USE_BITS         26
 #define TOKEN_CHANNEL_BITS     12
@@ -132,7 +132,7 @@ void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status
     channel->busy_slots &= ~(UINT64_C(1) << slot);
     const dmg_shm_message answer = {.slot = slot, .type_or_status = (uint32_t)status, .bytes = (uint32_t)bytes};
     dmg_shm_send(&server->agent, &channel->side, &answer, payload);
-    dmg_shm_wake(&server->agent, &channel->side, channel->socket);
+    dmg_shm_wake(&server->agent, &channel->side, &channel->line);
 }
 
 /* ---- sleeping ---- */
@@ -176,24 +176,24 @@ void dmg_shm_server_wake(void *implementation)
 
 /* ---- life ---- */
 
-static dmg_status listen_and_watch(dmg_shm_server *server, const char *bind_to)
+static dmg_status listen_and_watch(dmg_shm_server *server, const char *bind_to, const uint8_t *token)
 {
-    dmg_status status = dmg_socket_listen(DMG_SHM_BACKEND_NAME, bind_to, SOCK_SEQPACKET, &server->listener,
-                                          server->address, sizeof server->address);
+    const dmg_listener_options options = {.backend = DMG_SHM_BACKEND_NAME,
+                                          .bind = bind_to,
+                                          .stream = {.token = token, .wanted = server->protection},
+                                          .greeting_timeout_ns = GREETING_NS,
+                                          .keeps_packets = true};
+    dmg_status status = dmg_listener_open(&options, &server->listener);
     if (status != DMG_OK) {
         return status;
-    }
-    const char *name = server->address + sizeof DMG_SHM_BACKEND_NAME; /* behind the colon */
-    if (name[0] == '/' && !(server->unlink_path = strdup(name))) {
-        unlink(name);
-        return dmg_error(DMG_ERR_MEMORY, "listening on %s: out of memory", name);
     }
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->epoll < 0 || server->wake < 0 ||
-        !dmg_shm_server_watch(server, EPOLL_CTL_ADD, server->listener, EPOLLIN, DMG_SHM_EVENT_LISTENER) ||
+        !dmg_shm_server_watch(server, EPOLL_CTL_ADD, dmg_listener_descriptor(server->listener), EPOLLIN,
+                              DMG_SHM_EVENT_LISTENER) ||
         !dmg_shm_server_watch(server, EPOLL_CTL_ADD, server->wake, EPOLLIN, DMG_SHM_EVENT_WAKE)) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "watching the sockets of %s", server->address);
+        return dmg_error_errno(DMG_ERR_IO, errno, "watching the sockets of %s", dmg_listener_address(server->listener));
     }
     return DMG_OK;
 }
@@ -273,14 +273,19 @@ dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *o
     }
     created->server = server;
     created->node = options->node;
-    memcpy(created->token, options->token, sizeof created->token);
-    created->segment.descriptor = created->listener = created->epoll = created->wake = -1;
+    created->segment.descriptor = created->epoll = created->wake = -1;
     dmg_shm_path_of(parameters, options->node, created->path);
     dmg_status status = dmg_shm_coherence_parse(parameters, &created->coherence);
     if (status == DMG_OK) {
         dmg_shm_agent_open(&created->coherence, dmg_server_mutable_counters(server), AGENT_OF_NODE + options->node,
                            &created->agent);
         status = find_place(parameters, options->bind, created, place);
+    }
+    if (status == DMG_OK) {
+        status = dmg_shm_protection_parse(parameters, &created->protection);
+    }
+    if (status == DMG_OK) {
+        status = dmg_shm_protection_check(created->is_network, created->protection);
     }
     if (status == DMG_OK) {
         status = make_segment(created, &options->segment);
@@ -290,7 +295,7 @@ dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *o
             dmg_shm_view_open(&created->coherence, created->segment.pointer, created->segment.bytes, &created->view);
     }
     if (status == DMG_OK) {
-        status = listen_and_watch(created, place[0] ? place : NULL);
+        status = listen_and_watch(created, place[0] ? place : NULL, options->token);
     }
     if (status != DMG_OK) {
         dmg_shm_server_destroy(created);
@@ -310,17 +315,13 @@ static void close_descriptor(int descriptor)
 void dmg_shm_server_destroy(void *implementation)
 {
     dmg_shm_server *server = implementation;
-    if (server->unlink_path) {
-        unlink(server->unlink_path);
-        free(server->unlink_path);
-    }
+    dmg_listener_close(server->listener);
     for (uint32_t i = 0; i < server->channel_count; i++) {
         if (server->channels[i].state != DMG_SHM_CHANNEL_FREE) {
             dmg_shm_server_close_channel(server, &server->channels[i], DMG_OK);
         }
     }
     free(server->channels);
-    close_descriptor(server->listener);
     close_descriptor(server->epoll);
     close_descriptor(server->wake);
     dmg_shm_agent_close(&server->agent);
@@ -332,13 +333,13 @@ void dmg_shm_server_destroy(void *implementation)
 
 const char *dmg_shm_server_address(void *implementation)
 {
-    return ((dmg_shm_server *)implementation)->address;
+    return dmg_listener_address(((dmg_shm_server *)implementation)->listener);
 }
 
 bool dmg_shm_server_has_files(void *implementation)
 {
     const dmg_shm_server *server = implementation;
-    return server->segment.created_path || server->unlink_path;
+    return server->segment.created_path || dmg_listener_has_file(server->listener);
 }
 
 void *dmg_shm_server_segment(void *implementation, uint64_t *bytes)

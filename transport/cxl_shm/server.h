@@ -6,6 +6,7 @@
 #define DMG_TRANSPORT_CXL_SHM_SERVER_H
 
 #include "transport/cxl_shm/shm.h"
+#include "transport/stream/listener.h"
 
 #include <sys/epoll.h>
 
@@ -15,17 +16,17 @@
 
 typedef enum dmg_shm_channel_state {
     DMG_SHM_CHANNEL_FREE,
-    DMG_SHM_CHANNEL_GREETING,
+    DMG_SHM_CHANNEL_GREETED, /**< has proved itself, and has not said what it wants */
     DMG_SHM_CHANNEL_OPEN
 } dmg_shm_channel_state;
 
 typedef struct dmg_shm_server_channel {
     dmg_shm_channel_state state;
     bool is_broken; /**< to be closed when it is safe */
-    int socket;
+    dmg_shm_line line;
     uint64_t generation; /**< raised when the place is used again, so that old reply tokens miss */
     uint64_t client;
-    uint64_t accepted_ns;
+    uint64_t greeted_ns;
     dmg_shm_control *control;
     uint32_t area; /**< over TCP: the control area behind the segment, from 1 on; 0: none */
     dmg_shm_side side;
@@ -41,7 +42,6 @@ typedef struct dmg_shm_acquired_span {
 typedef struct dmg_shm_server {
     dmg_server *server;
     uint16_t node;
-    uint8_t token[DMG_TOKEN_BYTES];
     dmg_shm_coherence coherence;
     dmg_shm_agent agent;
     dmg_shm_segment segment;
@@ -53,19 +53,17 @@ typedef struct dmg_shm_server {
     dmg_shm_acquired_span *acquired; /**< to be fetched when the acquisition ends */
     uint32_t acquired_count;
     uint32_t acquired_capacity;
-    char path[96]; /**< of the segment, from the transport string; empty: none */
-    char address[DMG_ADDRESS_STRING_BYTES];
-    char *unlink_path; /**< a path socket, removed at the end */
-    int listener;
+    char path[96];                    /**< of the segment, from the transport string; empty: none */
+    dmg_stream_protection protection; /**< over TCP */
+    dmg_listener *listener;
     int epoll;
     int wake;
     dmg_shm_server_channel *channels;
     uint32_t channel_count; /**< places in use or used before */
     uint32_t channel_capacity;
-    uint32_t greeting_count;
+    uint32_t greeted_count; /**< of channels in that state */
     uint32_t broken_count;
-    uint32_t rounds;             /**< of progress since the last look at the sockets */
-    uint64_t listen_again_at_ns; /**< 0: listening */
+    uint32_t rounds; /**< of progress since the last look at the sockets */
     _Alignas(8) char payload[DMG_MESSAGE_BYTES_MAX];
 } dmg_shm_server;
 

@@ -3,7 +3,8 @@
  * What the files of the cxl_shm backend share: the memory that a client and a memory node have in common, and their
  * greeting.
  *
- * A memory node listens on a Unix socket. A client connects once to be given the segment, and once a channel. A channel
+ * A memory node listens on a Unix socket. A client connects once to be given the segment, and once a channel. Each time
+ * both ends first prove to each other that they know the pool's secret. A channel
  * has a *control area* of its own, memory that only this channel and the server map: whatever a client writes into the
  * segment or into its control area, the messages of other channels stay whole. The socket stays open as long as the
  * channel: its end tells either side at once that the other died, at whatever instruction, and it carries the bytes
@@ -22,6 +23,7 @@
 
 #include "transport/backend.h"
 #include "transport/cxl_shm/coherence.h"
+#include "transport/stream/stream.h"
 
 #include <stddef.h>
 #include <sys/socket.h>
@@ -73,6 +75,38 @@ typedef struct dmg_shm_control {
 #define DMG_SHM_SERVER_IS_ASLEEP offsetof(dmg_shm_control, server_is_asleep)
 #define DMG_SHM_CLIENT_IS_ASLEEP offsetof(dmg_shm_control, client_is_asleep)
 
+/* ---- line.c: the connection beside it ---- */
+
+/** Over a Unix socket packets, which keep their bounds and carry descriptors; over TCP records that nobody forges. */
+typedef struct dmg_shm_line {
+    int socket;         /**< -1: closed */
+    dmg_stream *stream; /**< over TCP, and owns the socket; else NULL */
+} dmg_shm_line;
+
+/** What a line carries beside hello and welcome: bytes, each alone. */
+#define DMG_SHM_BYTE_WAKE 'w'
+#define DMG_SHM_BYTE_BYE  'b'
+
+/** Over a socket that has greeted, which is the line's from now on. DMG_ERR_MEMORY, and the socket is closed. */
+dmg_status dmg_shm_line_open(int socket, const dmg_stream_session *session, dmg_shm_line *line);
+void dmg_shm_line_close(dmg_shm_line *line);
+static inline bool dmg_shm_line_is_network(const dmg_shm_line *line)
+{
+    return line->stream != NULL;
+}
+/** Send a packet or record. Over a Unix socket with a descriptor, unless it is -1. False: it did not go, or is lost. */
+bool dmg_shm_line_send(dmg_shm_line *line, const void *bytes, size_t count, int descriptor);
+/** A byte; one that does not go at once is lost: the other side has many more to read then. */
+void dmg_shm_line_send_byte(dmg_shm_line *line, char byte);
+/**
+ * Take the next packet or record, of at most `capacity` bytes.
+ *
+ * @param[out] descriptor  that came with it, or -1; NULL: none is taken
+ * @return its length; more than `capacity` for one that is longer, of which the rest is lost; 0 when the other end has
+ * closed or sent nonsense; -1 when there is none yet
+ */
+ssize_t dmg_shm_line_receive(dmg_shm_line *line, void *bytes, size_t capacity, int *descriptor);
+
 /* ---- messages.c: one side of a control area ---- */
 
 /** A view of the control area, and what this side remembers of it. */
@@ -113,7 +147,7 @@ const void *dmg_shm_payload(dmg_shm_agent *agent, const dmg_shm_side *side, cons
 void dmg_shm_set_asleep(dmg_shm_agent *agent, dmg_shm_side *side, bool is_asleep);
 /** Wake the other side if it sleeps. The socket's byte may be lost when its buffer is full: then it is readable anyway.
  */
-void dmg_shm_wake(dmg_shm_agent *agent, dmg_shm_side *side, int socket);
+void dmg_shm_wake(dmg_shm_agent *agent, dmg_shm_side *side, dmg_shm_line *line);
 
 /** Publish an entry where memory is coherent. */
 static inline void dmg_shm_entry_publish(dmg_shm_entry *entries, uint32_t position, const dmg_shm_message *message)
@@ -152,13 +186,10 @@ typedef struct dmg_shm_atomic {
     uint64_t desired;
 } dmg_shm_atomic;
 
-/** Bytes on the socket after the greeting. */
-#define DMG_SHM_BYTE_WAKE 'w'
-#define DMG_SHM_BYTE_BYE  'b'
+/* ---- hello and welcome: a packet or a record each way, when both ends have greeted (transport/stream/greeting.h) ----
+ */
 
-/* ---- greeting: one packet each way ---- */
-
-#define DMG_SHM_MAGIC   UINT64_C(0x32306d6873676d64) /* "dmgshm02" */
+#define DMG_SHM_MAGIC   UINT64_C(0x33306d6873676d64) /* "dmgshm03" */
 #define DMG_SHM_SEGMENT 1u                           /* "give me the segment" */
 #define DMG_SHM_CHANNEL 2u                           /* "open a channel" */
 
@@ -167,7 +198,6 @@ typedef struct dmg_shm_hello {
     uint64_t client;
     uint32_t want;
     uint32_t reserved;
-    uint8_t token[DMG_TOKEN_BYTES];
 } dmg_shm_hello;
 
 /** Over a Unix socket it comes with one file descriptor when the status is DMG_OK: the segment, or the control area. */
@@ -190,18 +220,31 @@ typedef struct dmg_shm_welcome {
 #define DMG_SHM_AREAS_MAX 128
 #define DMG_SHM_AREAS_MIN 8
 
-/* ---- socket.c ---- */
+/* ---- hello.c ---- */
 
 /** The path of memory node `node` in a parameter "path=A+B+...", "" when there is none. */
 void dmg_shm_path_of(const dmg_transport_parameters *parameters, uint32_t node, char path[96]);
-/** Send a welcome and, unless it is -1, a descriptor. Does not block. */
-bool dmg_shm_send_welcome(int socket, const dmg_shm_welcome *welcome, int descriptor);
+/** How a client is to reach its memory nodes. */
+typedef struct dmg_shm_greeter {
+    uint8_t token[DMG_TOKEN_BYTES];
+    dmg_stream_protection wanted; /**< over TCP */
+    uint64_t timeout_ns;
+} dmg_shm_greeter;
+
+/** The parameter protect=, whatever the socket is. */
+static inline dmg_status dmg_shm_protection_parse(const dmg_transport_parameters *parameters,
+                                                  dmg_stream_protection *protection)
+{
+    return dmg_stream_protection_parse(dmg_transport_parameter_get(parameters, "protect", NULL), protection);
+}
+/** DMG_ERR_ARGUMENT when a Unix socket is to be encrypted. */
+dmg_status dmg_shm_protection_check(bool is_network, dmg_stream_protection wanted);
 /**
- * Connect, say hello and wait for the welcome and its descriptor, which is -1 over TCP. DMG_ERR_PEER when nobody
+ * Connect, greet, say hello and wait for the welcome and its descriptor, which is -1 over TCP. DMG_ERR_PEER when nobody
  * answers in time; DMG_ERR_PROTOCOL when who answers is not a memory node of ours or refuses us.
  */
-dmg_status dmg_shm_greet(const char *address, const dmg_shm_hello *hello, uint64_t timeout_ns, dmg_shm_welcome *welcome,
-                         int *socket, int *descriptor);
+dmg_status dmg_shm_greet(const char *address, const dmg_shm_greeter *greeter, const dmg_shm_hello *hello,
+                         dmg_shm_welcome *welcome, dmg_shm_line *line, int *descriptor);
 
 /* ---- leftovers.c ---- */
 

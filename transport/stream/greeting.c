@@ -289,6 +289,19 @@ static bool transfer(dmg_greeting *greeting, int socket, bool is_sending, dmg_gr
     return true;
 }
 
+dmg_status dmg_stream_protection_parse(const char *text, dmg_stream_protection *protection)
+{
+    if (!text || strcmp(text, "authenticated") == 0) {
+        *protection = DMG_STREAM_AUTHENTICATED;
+    } else if (strcmp(text, "encrypted") == 0) {
+        *protection = DMG_STREAM_ENCRYPTED;
+    } else {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "the transport's parameter protect= is '%s': expected authenticated or encrypted", text);
+    }
+    return DMG_OK;
+}
+
 dmg_status dmg_greeting_begin(dmg_greeting *greeting, bool is_server, bool is_network, dmg_stream_protection wanted,
                               const uint8_t token[DMG_TOKEN_BYTES])
 {

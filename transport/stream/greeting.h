@@ -28,6 +28,13 @@ typedef enum dmg_stream_protection {
     DMG_STREAM_ENCRYPTED,     /**< and nobody can read */
 } dmg_stream_protection;
 
+/**
+ * The transport's parameter "protect=authenticated" or "protect=encrypted"; NULL (not given): authenticated.
+ *
+ * @return DMG_ERR_ARGUMENT for anything else
+ */
+dmg_status dmg_stream_protection_parse(const char *text, dmg_stream_protection *protection);
+
 /** How, when they are: the faster one where both ends have instructions for it. */
 typedef enum dmg_stream_cipher {
     DMG_STREAM_CHACHA20_POLY1305,

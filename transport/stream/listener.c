@@ -5,6 +5,7 @@
 #include "transport/stream/socket.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ struct dmg_listener {
     stranger *oldest;
     stranger *newest;
     dmg_listener_counts counts;
+    uint64_t next_report; /* of refused and expired together */
 };
 
 /* ---- what wakes its owner ---- */
@@ -209,23 +211,6 @@ static uint32_t accept_strangers(dmg_listener *listener, uint64_t now_ns)
 
 /* ---- greeting ---- */
 
-/* A stream, when this was the end of a greeting. */
-static dmg_stream *make_stream(dmg_listener *listener, stranger *greeted)
-{
-    dmg_stream_session session = greeted->greeting.session;
-    int socket = forget_stranger(listener, greeted);
-    dmg_stream *stream = dmg_stream_over(socket, &session, listener->record_bytes_max);
-    sodium_memzero(&session, sizeof session);
-    if (!stream) {
-        listener->counts.refused++;
-        log_refusal(listener, "out of memory");
-        close(socket);
-        return NULL;
-    }
-    listener->counts.greeted++;
-    return stream;
-}
-
 static void await(dmg_listener *listener, stranger *waiting, uint32_t events)
 {
     if (waiting->events != events && watch(listener, EPOLL_CTL_MOD, waiting->socket, events, waiting)) {
@@ -233,28 +218,46 @@ static void await(dmg_listener *listener, stranger *waiting, uint32_t events)
     }
 }
 
-static dmg_stream *greet(dmg_listener *listener, stranger *greeting)
+/* True when this was the end of a greeting: the socket and the session are the caller's. */
+static bool greet(dmg_listener *listener, stranger *greeting, int *socket, dmg_stream_session *session)
 {
     switch (dmg_greeting_go_on(&greeting->greeting, greeting->socket)) {
     case DMG_GREETING_WAITS_TO_READ:
         await(listener, greeting, EPOLLIN);
-        return NULL;
+        return false;
     case DMG_GREETING_WAITS_TO_WRITE:
         await(listener, greeting, EPOLLOUT);
-        return NULL;
+        return false;
     case DMG_GREETING_DONE:
-        return make_stream(listener, greeting);
+        listener->counts.greeted++;
+        *session = greeting->greeting.session;
+        *socket = forget_stranger(listener, greeting);
+        return true;
     case DMG_GREETING_FAILED:
         break;
     }
     listener->counts.refused++;
     log_refusal(listener, dmg_error_message());
     close(forget_stranger(listener, greeting));
-    return NULL;
+    return false;
 }
 
-uint32_t dmg_listener_progress(dmg_listener *listener, uint64_t now_ns,
-                               void (*on_stream)(void *context, dmg_stream *stream), void *context)
+/* A line at the first, the second, the fourth and so on: few, however many there are. */
+static void report(dmg_listener *listener)
+{
+    uint64_t count = listener->counts.expired + listener->counts.refused;
+    if (count >= listener->next_report) {
+        listener->next_report = 2 * count;
+        dmg_log(DMG_LOG_INFO, "strangers",
+                "address=%s accepted=%" PRIu64 " greeted=%" PRIu64 " expired=%" PRIu64 " refused=%" PRIu64,
+                listener->address, listener->counts.accepted, listener->counts.greeted, listener->counts.expired,
+                listener->counts.refused);
+    }
+}
+
+uint32_t dmg_listener_progress_sockets(dmg_listener *listener, uint64_t now_ns,
+                                       void (*on_socket)(void *context, int socket, const dmg_stream_session *session),
+                                       void *context)
 {
     struct epoll_event events[EVENTS_MAX];
     int event_count = epoll_wait(listener->epoll, events, EVENTS_MAX, 0);
@@ -267,9 +270,11 @@ uint32_t dmg_listener_progress(dmg_listener *listener, uint64_t now_ns,
             uint64_t ticks;
             (void)!read(listener->timer, &ticks, sizeof ticks);
         } else {
-            dmg_stream *stream = greet(listener, events[i].data.ptr);
-            if (stream) {
-                on_stream(context, stream);
+            int socket;
+            dmg_stream_session session;
+            if (greet(listener, events[i].data.ptr, &socket, &session)) {
+                on_socket(context, socket, &session);
+                sodium_memzero(&session, sizeof session);
             }
             handled++;
         }
@@ -280,15 +285,46 @@ uint32_t dmg_listener_progress(dmg_listener *listener, uint64_t now_ns,
     handled += expire_strangers(listener, now_ns);
     end_pause(listener, now_ns);
     set_timer(listener);
+    report(listener);
     return handled;
+}
+
+/* ---- streams ---- */
+
+typedef struct stream_taker {
+    dmg_listener *listener;
+    void (*on_stream)(void *context, dmg_stream *stream);
+    void *context;
+} stream_taker;
+
+static void make_stream(void *context, int socket, const dmg_stream_session *session)
+{
+    const stream_taker *taker = context;
+    dmg_stream *stream = dmg_stream_over(socket, session, taker->listener->record_bytes_max);
+    if (stream) {
+        taker->on_stream(taker->context, stream);
+        return;
+    }
+    taker->listener->counts.greeted--;
+    taker->listener->counts.refused++;
+    log_refusal(taker->listener, "out of memory");
+    close(socket);
+}
+
+uint32_t dmg_listener_progress(dmg_listener *listener, uint64_t now_ns,
+                               void (*on_stream)(void *context, dmg_stream *stream), void *context)
+{
+    stream_taker taker = {.listener = listener, .on_stream = on_stream, .context = context};
+    return dmg_listener_progress_sockets(listener, now_ns, make_stream, &taker);
 }
 
 /* ---- life ---- */
 
 static dmg_status open_descriptors(dmg_listener *listener, const dmg_listener_options *options)
 {
-    dmg_status status = dmg_socket_listen(options->backend, options->bind, SOCK_STREAM, &listener->socket,
-                                          listener->address, sizeof listener->address);
+    int kind = options->keeps_packets ? SOCK_SEQPACKET : SOCK_STREAM;
+    dmg_status status = dmg_socket_listen(options->backend, options->bind, kind, &listener->socket, listener->address,
+                                          sizeof listener->address);
     if (status != DMG_OK) {
         return status;
     }
@@ -318,6 +354,7 @@ dmg_status dmg_listener_open(const dmg_listener_options *options, dmg_listener *
     memcpy(opened->token, options->stream.token, sizeof opened->token);
     opened->wanted = options->stream.wanted;
     opened->record_bytes_max = options->stream.record_bytes_max;
+    opened->next_report = 1;
     opened->greeting_timeout_ns = options->greeting_timeout_ns;
     opened->strangers_max = options->strangers_max ? options->strangers_max : STRANGERS_MAX;
     dmg_status status = open_descriptors(opened, options);
@@ -357,6 +394,11 @@ void dmg_listener_close(dmg_listener *listener)
 const char *dmg_listener_address(const dmg_listener *listener)
 {
     return listener->address;
+}
+
+bool dmg_listener_has_file(const dmg_listener *listener)
+{
+    return listener->path != NULL;
 }
 
 int dmg_listener_descriptor(const dmg_listener *listener)

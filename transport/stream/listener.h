@@ -13,6 +13,9 @@
 
 #include "transport/stream/stream.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 typedef struct dmg_listener dmg_listener;
 
 typedef struct dmg_listener_options {
@@ -21,6 +24,7 @@ typedef struct dmg_listener_options {
     dmg_stream_options stream; /**< of what is accepted */
     uint64_t greeting_timeout_ns;
     uint32_t strangers_max; /**< connections at once that have not greeted; 0: 256 */
+    bool keeps_packets;     /**< Unix sockets are of packets: for who takes sockets, not streams */
 } dmg_listener_options;
 
 /** What has become of connections that were no streams in the end. */
@@ -38,7 +42,9 @@ dmg_status dmg_listener_open(const dmg_listener_options *options, dmg_listener *
 void dmg_listener_close(dmg_listener *listener);
 /** The address string that clients are given. */
 const char *dmg_listener_address(const dmg_listener *listener);
-/** A descriptor that is readable while dmg_listener_progress has something to do. */
+/** Whether it has a path in the file system, which goes when it is closed. */
+bool dmg_listener_has_file(const dmg_listener *listener);
+/** A descriptor that is readable while dmg_listener_progress has something to do; it has a timer in it. */
 int dmg_listener_descriptor(const dmg_listener *listener);
 /**
  * Take in, go on with greetings, and cut off. Streams of those who have proved themselves go to `on_stream`, which owns
@@ -49,7 +55,11 @@ int dmg_listener_descriptor(const dmg_listener *listener);
  */
 uint32_t dmg_listener_progress(dmg_listener *listener, uint64_t now_ns,
                                void (*on_stream)(void *context, dmg_stream *stream), void *context);
-/** Those who have not greeted: while there are some, progress is due a few times a timeout. */
+/** The same for who sends other things than records: sockets, which `on_socket` owns, and what the greeting left. */
+uint32_t dmg_listener_progress_sockets(dmg_listener *listener, uint64_t now_ns,
+                                       void (*on_socket)(void *context, int socket, const dmg_stream_session *session),
+                                       void *context);
+/** Those who have not greeted. */
 uint32_t dmg_listener_strangers(const dmg_listener *listener);
 const dmg_listener_counts *dmg_listener_counted(const dmg_listener *listener);
 
