@@ -5,6 +5,7 @@ A variable that UCX would take over either passes, as docs/hardware.md lists it,
 a process, or make a call of UCX never return.
 """
 
+import json
 import os
 import re
 import socket
@@ -230,6 +231,37 @@ def an_address_that_is_none_is_refused():
         require("address" in one_line(error.err), error.err)
 
 
+# ---- protection ----
+
+def connections_over_tcp_are_encrypted_when_that_is_asked_for():
+    memory = f"/dev/shm/dmgraph-test-{uuid.uuid4()}"
+    for protect in ("authenticated", "encrypted"):
+        pool_at(f"cxl_shm:path={memory},protect={protect}", "::1", "::1")
+
+
+def encryption_that_is_not_there_is_refused():
+    error = run("run", "cc", GRAPH, "--transport", "cxl_shm:protect=encrypted", expect=USAGE)
+    require("Unix socket" in one_line(error.err), error.err)
+    error = run("run", "cc", GRAPH, "--transport", "cxl_shm:protect=yes", expect=USAGE)
+    require("expected authenticated or encrypted" in one_line(error.err), error.err)
+
+
+def a_client_that_wants_encryption_takes_no_less():
+    memory = f"/dev/shm/dmgraph-test-{uuid.uuid4()}"
+    run("pool", "start", "--name", "p", "--memory", "16M", "--transport", f"cxl_shm:path={memory}", "--bind", "127.0.0.1")
+    try:
+        path = os.path.join(RUNTIME, "dmgraph", "p.pool")
+        with open(path) as file:
+            pool = json.load(file)
+        pool["transport"] += ",protect=encrypted"
+        with open(path, "w") as file:
+            json.dump(pool, file)
+        error = run("load", GRAPH, "--pool", "p", "--as", "ring", expect=None)
+        require(error.code != OK and "protects frames less than was asked for" in one_line(error.err), error.err)
+    finally:
+        run("pool", "stop", "p", expect=None)
+
+
 # ---- UCX's environment ----
 
 # What aborted nodes, what never ended, and what would just be taken over.
@@ -294,9 +326,10 @@ def main():
              tcp_of_ucx_is_open_to_this_host_and_says_so, an_address_that_is_none_is_refused,
              a_variable_that_may_not_pass_is_named_and_has_no_effect, all_of_them_are_named_in_one_line, a_pool_names_them_too,
              variables_that_pass_are_not_spoken_of, without_ucx_nothing_is_said,
-             a_file_of_ucx_settings_is_refused_where_it_could_hurt]
+             a_file_of_ucx_settings_is_refused_where_it_could_hurt, encryption_that_is_not_there_is_refused,
+             a_client_that_wants_encryption_takes_no_less]
     if has_ipv6():
-        cases.append(a_pool_listens_at_an_ipv6_address)
+        cases += [a_pool_listens_at_an_ipv6_address, connections_over_tcp_are_encrypted_when_that_is_asked_for]
     if has_other_address():
         cases.append(beyond_this_host_tcp_of_ucx_wants_a_word)
     if global_ipv6():

@@ -98,6 +98,13 @@ def finish():
     sys.exit(0 if _counts["failed"] == 0 and _counts["passed"] > 0 else 1)
 
 
+def is_sanitized():
+    """Sanitizers need more address space than there is, and keep freed memory."""
+    with open(PROGRAM, "rb") as file:
+        content = file.read()
+    return b"__asan_init" in content or b"__tsan_init" in content
+
+
 def skip(why):
     """Leave without a case; ctest knows the code as "skipped"."""
     print(f"skipped: {why}")

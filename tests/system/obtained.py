@@ -17,7 +17,8 @@ import struct
 import subprocess
 import time
 
-from harness import IS_THIN, LIMIT, OK, PROGRAM, USAGE, check, dmgraph, finish, one_line, path_of, require, write
+from harness import (IS_THIN, LIMIT, OK, PROGRAM, USAGE, check, dmgraph, finish, is_sanitized, one_line, path_of, require,
+                     write)
 
 GRAPH = write("small.el", "1 2\n2 3\n")
 RUNTIME = path_of("runtime")
@@ -187,13 +188,6 @@ def less_is_said_where_it_is_allowed():
 
 
 # ---- room ----
-
-def is_sanitized():
-    """Sanitizers need more address space than there is."""
-    with open(PROGRAM, "rb") as file:
-        content = file.read()
-    return b"__asan_init" in content or b"__tsan_init" in content
-
 
 def limits_of_a_process_are_named():
     def limit(kind, size):
