@@ -21,6 +21,7 @@ import select
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -29,7 +30,7 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
 
-from harness import (IS_THIN, SEED, Failure, check, dmgraph, finish, folder, is_sanitized, require, wait_until,  # noqa: E402
+from harness import (IS_THIN, PROGRAM, SEED, Failure, check, dmgraph, finish, folder, is_sanitized, require, wait_until,  # noqa: E402
                      write)
 from watch import is_alive, processes, read  # noqa: E402
 
@@ -469,7 +470,24 @@ def silent_connections_expire_and_are_counted():
         require(counts and max(counts) >= CROWD // 2, f"not counted: {case.log()}")
 
 
+def compute_nodes_listen_nowhere():
+    with Case() as case:
+        words = ["run", "pagerank", "ring", "--pool", "p", "--cns", "2", "--iterations", "4000000000", "--tolerance", "0", "--threads", "1"]
+        with subprocess.Popen([PROGRAM, *words], env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as launcher:
+            try:
+                found = wait_until("two compute nodes", lambda: len(nodes("compute-node")) == 2 and nodes("compute-node"))
+                wait_until("iterations", lambda: all(cpu_seconds(pid) > 0.1 for pid in found))
+                for pid in (*found, launcher.pid):
+                    require(not listening_ports(pid), f"process {pid} listens at {listening_ports(pid)}")
+                require(listening_ports(case.pids[0]), "nothing is found where something listens")
+            finally:
+                launcher.kill()
+        wait_until("the end of the compute nodes", lambda: not nodes("compute-node"))
+
+
 def main():
+    check(f"{TRANSPORT}: compute_nodes_listen_nowhere", compute_nodes_listen_nowhere)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     check(f"{TRANSPORT}: noise_and_broken_conversations_leave_memory_nodes_serving",
           noise_and_broken_conversations_leave_memory_nodes_serving)
