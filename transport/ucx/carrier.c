@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LAST_ROUNDS 64
+
 static const char not_ours[] = "sent a frame that is not one of ours";
 
 /* ---- frames ---- */
@@ -134,6 +136,15 @@ bool dmg_ucx_carrier_waits_to_write(const dmg_ucx_carrier *carrier)
     return carrier->stream != NULL && dmg_stream_unsent_bytes(carrier->stream) != 0;
 }
 
+/** What had been sent another way before the stream ended comes first. */
+static void break_at_the_end(dmg_ucx_carrier *carrier, const char *why)
+{
+    for (int round = 0; carrier->hub != NULL && round < LAST_ROUNDS && dmg_ucx_hub_progress(carrier->hub) != 0;
+         round++) {
+    }
+    dmg_ucx_carrier_break(carrier, why);
+}
+
 uint32_t dmg_ucx_carrier_receive(dmg_ucx_carrier *carrier, uint32_t most)
 {
     uint32_t count = 0;
@@ -143,7 +154,7 @@ uint32_t dmg_ucx_carrier_receive(dmg_ucx_carrier *carrier, uint32_t most)
         if (record == NULL) {
             const char *why = dmg_stream_broken(carrier->stream);
             if (why != NULL) {
-                dmg_ucx_carrier_break(carrier, why);
+                break_at_the_end(carrier, why);
             }
             break;
         }

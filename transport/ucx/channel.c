@@ -668,6 +668,8 @@ void dmg_ucx_fail_node(void *implementation, uint16_t node)
     if (link->is_failed) {
         return;
     }
+    /* Another thread may have seen its end first: what it had answered before counts. */
+    dmg_ucx_channel_look(channel, true);
     link->is_failed = true;
     (void)dmg_ucx_carrier_close(&link->carrier);
     if (link->one_sided != 0) {

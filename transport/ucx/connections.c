@@ -17,6 +17,8 @@
 #define CONNECTIONS_MAX 4096
 /** How long a server that ends waits for UCX to let go of its endpoints. */
 #define CLOSE_NS UINT64_C(500000000)
+/** How long it tries to send the last answers. */
+#define LAST_ANSWERS_NS UINT64_C(100000000)
 
 void dmg_ucx_connection_break(dmg_ucx_connection *connection, const char *why)
 {
@@ -147,9 +149,35 @@ void dmg_ucx_connections_sweep(dmg_ucx_server *server)
     }
 }
 
+/** The last answers, by which a client may have asked for this end. */
+static void send_what_waits(dmg_ucx_server *server)
+{
+    uint64_t end_ns = dmg_now_ns() + LAST_ANSWERS_NS;
+    dmg_backoff backoff = {0};
+    for (;;) {
+        dmg_ucx_answers_flush(server);
+        if (server->hub != NULL) {
+            dmg_ucx_hub_progress(server->hub);
+        }
+        bool is_sent = true;
+        for (uint32_t i = 0; i < server->place_count; i++) {
+            dmg_ucx_connection *connection = server->places[i].connection;
+            if (connection != NULL && connection->broken == NULL) {
+                dmg_ucx_carrier_flush(&connection->carrier);
+                is_sent &= dmg_ucx_carrier_unsent_bytes(&connection->carrier) == 0;
+            }
+        }
+        if (is_sent || dmg_now_ns() >= end_ns) {
+            return;
+        }
+        dmg_backoff_wait(&backoff);
+    }
+}
+
 void dmg_ucx_connections_close_all(dmg_ucx_server *server)
 {
     server->is_ending = true;
+    send_what_waits(server);
     for (uint32_t i = 0; i < server->place_count; i++) {
         if (server->places[i].connection != NULL) {
             dmg_ucx_connection_break(server->places[i].connection, "the memory node ends");
