@@ -16,6 +16,7 @@ struct dmg_local_pool {
     uint32_t node_count; /* that run */
     local_node *nodes;
     const char **addresses;
+    uint8_t admin[DMG_SECRET_BYTES];
 };
 
 static void *serve(void *context)
@@ -47,6 +48,7 @@ static dmg_status start_node(const dmg_local_pool_options *options, dmg_local_po
         .peer_timeout_ns = options->peer_timeout_ns,
     };
     memcpy(node_options.token, options->token, sizeof node_options.token);
+    memcpy(node_options.admin, pool->admin, sizeof node_options.admin);
     dmg_status status = dmg_memory_node_create(&node_options, &started->node);
     if (status != DMG_OK) {
         return dmg_error_prefix(status, "starting memory node %u in this process", pool->node_count);
@@ -88,6 +90,9 @@ dmg_status dmg_local_pool_start(const dmg_local_pool_options *options, dmg_local
     dmg_status status = DMG_OK;
     if (!started || !started->nodes || !started->addresses) {
         status = dmg_error(DMG_ERR_MEMORY, "no memory for %u memory nodes", options->node_count);
+    }
+    if (status == DMG_OK) {
+        status = dmg_secret_make(started->admin);
     }
     if (status == DMG_OK) {
         status = check_room(options);

@@ -22,6 +22,8 @@
 #define MEMORY_DEFAULT_BYTES (UINT64_C(1) << 30)
 
 _Static_assert(DMG_SESSION_TOKEN_BYTES == DMG_TOKEN_BYTES, "the public header knows the size of a token");
+_Static_assert(DMG_SESSION_NAME_BYTES <= DMG_SECRET_BYTES, "a secret can be made of a session's name");
+_Static_assert(DMG_SESSION_SECRET_BYTES == DMG_SECRET_BYTES, "the public header knows the size of a secret");
 _Static_assert(DMG_SESSION_MEMORY_NODES_MAX == DMG_RANGE_ARRAY_NODES_MAX, "all memory nodes of a session are used");
 
 /* ---- options ---- */
@@ -103,6 +105,18 @@ static dmg_status take_options(const dmg_session_options *options, dmg_session *
 
 /* ---- opening ---- */
 
+/* The token is that of the pool, whoever made it. */
+static void take_secret(const dmg_session_options *options, const uint8_t token[DMG_TOKEN_BYTES], dmg_session *session)
+{
+    static const uint8_t no_secret[DMG_SECRET_BYTES];
+    uint8_t named[DMG_SECRET_BYTES] = {0};
+    memcpy(session->pass.secret, options->secret, sizeof session->pass.secret);
+    if (memcmp(options->secret, no_secret, sizeof no_secret) == 0) {
+        memcpy(named, session->name, strlen(session->name));
+        dmg_identity_show(named, token, session->pass.secret);
+    }
+}
+
 /* Start this process's own memory nodes; the client's options get their addresses and the token. */
 static dmg_status start_local(const dmg_session_options *options, dmg_session *session,
                               dmg_client_options *client_options)
@@ -145,6 +159,7 @@ static dmg_status open_pool(const dmg_session_options *options, dmg_session *ses
     if (!options->addresses) {
         status = start_local(options, session, &client_options);
     }
+    take_secret(options, client_options.token, session);
     if (status == DMG_OK) {
         status = dmg_client_open(&client_options, &session->client);
     }
@@ -208,7 +223,8 @@ dmg_status dmg_session_step_begin(dmg_session *session, const char *what, dmg_jo
     dmg_status status = DMG_OK;
     if (session->session_job.id == 0) {
         snprintf(name, sizeof name, "%s/session", session->name);
-        status = dmg_job_join(session->channel, name, session->rank, session->size, &session->session_job);
+        status =
+            dmg_job_join(session->channel, &session->pass, name, session->rank, session->size, &session->session_job);
     }
     if (status == DMG_OK) {
         snprintf(name, sizeof name, "%s/%s/%" PRIu64, session->name, what, ++session->steps);

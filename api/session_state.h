@@ -31,6 +31,7 @@ struct dmg_session {
     uint64_t memory_bytes; /**< of each of its nodes */
     dmg_client *client;
     dmg_channel *channel;
+    dmg_job_pass pass;   /**< of its jobs; nothing of them stays, so there is no identity in it */
     dmg_job session_job; /**< id 0: before the first collective call */
     uint64_t steps;      /**< collective calls that were begun */
 

@@ -29,17 +29,17 @@ static dmg_status open_pool(graphs_work *work)
     return status;
 }
 
-static void show(void *context, const char *name, const dmg_graph_entry *entry)
+static void show(void *context, const char *name, const dmg_graph_entry *entry, const dmg_pool_owner *owner)
 {
     graphs_work *work = context;
     if (work->list) {
-        json_array_append_new(work->list, dmg_graph_entry_json(name, entry));
+        json_array_append_new(work->list, dmg_graph_entry_json(name, entry, owner));
         return;
     }
     if (work->count++ == 0) {
         dmg_graph_entry_print_headings(stdout, 0);
     }
-    dmg_graph_entry_print(stdout, 0, name, entry);
+    dmg_graph_entry_print(stdout, 0, name, entry, owner);
 }
 
 static dmg_status list_graphs(void *context)
@@ -69,7 +69,12 @@ static int run_list(dmg_settings *settings)
 static dmg_status unload_graph(void *context)
 {
     graphs_work *work = context;
+    bool is_admin = dmg_flag(work->settings, DMG_OPTION_ADMIN);
+    work->pool.shows_identity = !is_admin;
     dmg_status status = open_pool(work);
+    if (status == DMG_OK && is_admin) {
+        status = dmg_pool_client_administer(&work->pool);
+    }
     if (status == DMG_OK) {
         status = dmg_graph_unload(work->pool.channel, work->settings->positionals[0], &work->freed_bytes);
     }
@@ -92,8 +97,8 @@ static int run_unload(dmg_settings *settings)
 
 static const dmg_option_id list_options[] = {DMG_OPTION_POOL, DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
                                              DMG_OPTION_COUNT};
-static const dmg_option_id unload_options[] = {DMG_OPTION_POOL, DMG_OPTION_QUIET, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
-                                               DMG_OPTION_COUNT};
+static const dmg_option_id unload_options[] = {DMG_OPTION_POOL,      DMG_OPTION_ADMIN, DMG_OPTION_QUIET,
+                                               DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,  DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_list = {.name = "list",
                                       .arguments = "",
@@ -106,6 +111,9 @@ const dmg_command dmg_command_unload = {.name = "unload",
                                         .argument_count = 1,
                                         .summary = "remove a graph from a long-lived pool",
                                         .details =
-                                            "All memory of the graph is freed. Refused while a run works on it.\n",
+                                            "All memory of the graph is freed. Refused while a run works on it, and to "
+                                            "others than who loaded it,\n"
+                                            "unless --admin is given by who has the pool's admin secret "
+                                            "(docs/pools.md).\n",
                                         .options = unload_options,
                                         .run = run_unload};

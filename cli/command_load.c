@@ -59,7 +59,11 @@ static dmg_status attach(void *context)
 {
     dmg_run *run = context;
     dmg_pool_client *pool = run->pool;
+    pool->shows_identity = true;
     dmg_status status = dmg_pool_client_open(pool);
+    if (status == DMG_OK) {
+        status = dmg_run_pool_check_limits(run);
+    }
     if (status == DMG_OK) {
         status = dmg_graph_sweep(pool->channel, NULL);
     }
@@ -108,7 +112,7 @@ static dmg_status publish(dmg_run *run)
     size_t bytes = sizeof run->entry.store;
     describe(run);
     dmg_graph_job_store_name(run->entry.job, name);
-    dmg_status status = dmg_job_attach(channel, run->entry.job);
+    dmg_status status = dmg_job_attach(channel, run->entry.job, run->job_pass.secret);
     if (status == DMG_OK) {
         status = dmg_catalog_get(channel, name, &run->entry.store, &bytes);
     }
@@ -161,7 +165,7 @@ static void report(const dmg_run *run)
     if (dmg_flag(run->settings, DMG_OPTION_JSON)) {
         json_t *object = json_object();
         json_object_set_new(object, "pool", json_string(run->pool->file.name));
-        json_object_set_new(object, "graph", dmg_graph_entry_json(name, &run->entry));
+        json_object_set_new(object, "graph", dmg_graph_entry_json(name, &run->entry, &run->job_pass.owner));
         json_object_set_new(object, "source", dmg_graph_source_json(run->path, &run->source));
         json_object_set_new(object, "loading", dmg_run_loading_json(run));
         json_object_set_new(object, "seconds",
@@ -240,6 +244,9 @@ static int run_load(dmg_settings *settings)
         status = dmg_pool_job_name("load", run->job_name);
     }
     if (status == DMG_OK) {
+        status = dmg_job_pass_make(true, run->token, &run->job_pass);
+    }
+    if (status == DMG_OK) {
         status = go(run);
     }
     if (status != DMG_OK) {
@@ -259,6 +266,8 @@ const dmg_command dmg_command_load = {
         "GRAPH is an edge list, a Matrix Market file (both also compressed by gzip, zstd or xz), or what 'dmgraph "
         "convert' wrote;\n"
         "- is the standard input.\n"
-        "It stays in the pool until 'dmgraph unload NAME' or the pool's end. A load that fails leaves nothing.\n",
+        "It stays in the pool until 'dmgraph unload NAME', by who loaded it, or the pool's end. A load that fails "
+        "leaves\n"
+        "nothing.\n",
     .options = options,
     .run = run_load};

@@ -4,6 +4,8 @@
 #include "cli/launcher.h"
 #include "cli/pool_client.h"
 #include "cli/pool_graph.h"
+#include "cli/pool_holdings.h"
+#include "cli/pool_limits.h"
 #include "cli/text.h"
 #include "cli/work_step.h"
 #include "core/base/clock.h"
@@ -41,6 +43,7 @@ typedef struct pool_status {
     dmg_pool_client pool;
     node_state nodes[DMG_POOL_NODES_MAX];
     json_t *graphs; /* for --json */
+    dmg_pool_holdings holdings;
     uint64_t graph_count;
 } pool_status;
 
@@ -102,17 +105,18 @@ static json_t *node_json(const pool_status *pool, uint32_t index)
     return object;
 }
 
-static void show_graph(void *context, const char *name, const dmg_graph_entry *entry)
+static void show_graph(void *context, const char *name, const dmg_graph_entry *entry, const dmg_pool_owner *owner)
 {
     pool_status *pool = context;
+    dmg_pool_holdings_note_graph(&pool->holdings, entry->job);
     if (pool->is_json) {
-        json_array_append_new(pool->graphs, dmg_graph_entry_json(name, entry));
+        json_array_append_new(pool->graphs, dmg_graph_entry_json(name, entry, owner));
         return;
     }
     if (pool->graph_count++ == 0) {
         dmg_graph_entry_print_headings(stdout, 0);
     }
-    dmg_graph_entry_print(stdout, 0, name, entry);
+    dmg_graph_entry_print(stdout, 0, name, entry, owner);
 }
 
 static void print_pool(const pool_status *pool)
@@ -141,6 +145,9 @@ static void print_json(pool_status *pool)
     json_t *object =
         json_pack("{s:s, s:o, s:I, s:o, s:O}", "pool", file->name, "transport", dmg_json_text(file->transport),
                   "created", (json_int_t)file->created_s, "memory_nodes", nodes, "graphs", pool->graphs);
+    json_object_set_new(object, "jobs", dmg_pool_holdings_jobs_json(&pool->holdings));
+    json_object_set_new(object, "limits", dmg_pool_limits_json(&pool->holdings.limits));
+    json_object_set_new(object, "refused", dmg_pool_refusals_json(&pool->holdings.refusals));
     dmg_json_print(object);
 }
 
@@ -154,6 +161,9 @@ static dmg_status ask_nodes(pool_status *pool)
             status = dmg_pool_quarantine(pool->pool.channel, (uint16_t)node, &state->quarantined);
         }
         state->has_usage = status == DMG_OK;
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_holdings_ask(pool->pool.channel, pool->pool.hold.id, &pool->holdings);
     }
     return status;
 }
@@ -179,8 +189,11 @@ static dmg_status tell_status(void *context)
     }
     if (pool->is_json) {
         print_json(pool);
-    } else if (status == DMG_OK && pool->graph_count == 0) {
-        printf("graphs     none\n");
+    } else if (status == DMG_OK) {
+        if (pool->graph_count == 0) {
+            printf("graphs     none\n");
+        }
+        dmg_pool_holdings_print(stdout, &pool->holdings);
     }
     return dmg_pool_client_close(&pool->pool, status);
 }
@@ -191,6 +204,7 @@ static int run_status(dmg_settings *settings)
     pool.graphs = json_array();
     int code = dmg_work_step_run(tell_status, &pool);
     json_decref(pool.graphs);
+    dmg_pool_holdings_free(&pool.holdings);
     return code;
 }
 
@@ -331,7 +345,7 @@ static bool clean_pool(int folder, const char *name)
     return true;
 }
 
-/** A file that was being written by a process that is gone, or a log without a pool. */
+/** A file that was being written by a process that is gone, or a log or a secret without a pool. */
 static bool clean_remains(int folder, const char *file)
 {
     size_t length;
@@ -344,7 +358,8 @@ static bool clean_remains(int folder, const char *file)
         dmg_process process;
         is_ours = end == file + length && pid > 0 && pid <= INT32_MAX &&
                   dmg_process_identify((int)pid, &process) == DMG_ERR_NOT_FOUND;
-    } else if (ends_with(file, ".log", &length) && length < DMG_POOL_NAME_BYTES) {
+    } else if ((ends_with(file, ".log", &length) || ends_with(file, ".admin", &length)) &&
+               length < DMG_POOL_NAME_BYTES) {
         snprintf(pool, sizeof pool, "%.*s.pool", (int)length, file);
         is_ours = faccessat(folder, pool, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
     }
@@ -413,7 +428,7 @@ const dmg_command dmg_command_pool_status = {
     .name = "pool status",
     .arguments = "P",
     .argument_count = 1,
-    .summary = "tell whether a pool's nodes are alive, what they hold, and which graphs are there",
+    .summary = "tell whether a pool's nodes are alive, what they hold, which graphs are there, and who has what",
     .options = status_options,
     .run = run_status};
 

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/launcher.h"
 #include "cli/pool_client.h"
+#include "cli/pool_limits.h"
 #include "cli/segments.h"
 #include "cli/text.h"
 #include "cli/token.h"
@@ -33,8 +34,10 @@ typedef struct pool_start {
     dmg_child *children[DMG_POOL_NODES_MAX];
     dmg_placement placements[DMG_POOL_NODES_MAX];
     uint32_t detached_count;
+    uint8_t admin[DMG_SECRET_BYTES];
     int folder;
     int log;
+    bool has_admin;
     bool has_file;
 } pool_start;
 
@@ -72,6 +75,9 @@ static dmg_status complete_settings(pool_start *start)
     }
     if (status == DMG_OK) {
         status = dmg_token_make(file->token);
+    }
+    if (status == DMG_OK) {
+        status = dmg_secret_make(start->admin);
     }
     if (status != DMG_OK) {
         return status;
@@ -158,13 +164,18 @@ static json_t *setup(const pool_start *start, uint32_t node)
     const dmg_settings *settings = start->settings;
     const dmg_pool_file *file = &start->client.file;
     const char *bind = dmg_value_text(settings, DMG_OPTION_BIND);
+    const dmg_pool_limits limits = dmg_pool_limits_of_settings(settings);
     char token[DMG_TOKEN_TEXT_BYTES];
+    char admin[DMG_SECRET_TEXT_BYTES];
     dmg_token_write(file->token, token);
+    dmg_secret_write(start->admin, admin);
     const dmg_segment_options segment = dmg_segment_of_settings(settings, file->nodes[node].segment_bytes);
     json_t *object =
         json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "type", "setup", "token", token, "peer_timeout_ns",
                   (json_int_t)file->peer_timeout_ns, "log_level",
                   (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "node", (json_int_t)node, "detached", 1);
+    json_object_set_new(object, "admin", json_string(admin));
+    json_object_set_new(object, "limits", dmg_pool_limits_json(&limits));
     dmg_segment_put(object, &segment);
     json_object_set_new(object, "transport", dmg_json_text(file->transport));
     if (bind) {
@@ -218,6 +229,10 @@ static dmg_status go(pool_start *start)
         status = start_nodes(start);
     }
     if (status == DMG_OK) {
+        status = dmg_pool_admin_write(start->folder, start->client.file.name, start->admin);
+        start->has_admin = status == DMG_OK;
+    }
+    if (status == DMG_OK) {
         status = dmg_pool_file_write(start->folder, &start->client.file);
         start->has_file = status == DMG_OK;
     }
@@ -239,7 +254,7 @@ static _Noreturn void give_up(pool_start *start, dmg_status status)
         dmg_launcher_stop(start->launcher);
         dmg_transport_sweep(start->client.file.created_s, NULL, NULL);
     }
-    if (start->has_file) {
+    if (start->has_file || start->has_admin) {
         dmg_pool_file_remove(start->folder, start->client.file.name);
     } else if (start->log >= 0 && status != DMG_ERR_EXISTS) {
         dmg_pool_log_remove(start->folder, start->client.file.name);
@@ -297,10 +312,11 @@ static int run(dmg_settings *settings)
     return DMG_EXIT_OK;
 }
 
-static const dmg_option_id options[] = {
-    DMG_OPTION_NAME,      DMG_OPTION_TRANSPORT, DMG_OPTION_TRUST_NETWORK,  DMG_OPTION_MNS,          DMG_OPTION_MEMORY,
-    DMG_OPTION_BIND,      DMG_SEGMENT_OPTIONS,  DMG_OPTION_ALLOW_FALLBACK, DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_QUIET,
-    DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,      DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_NAME,         DMG_OPTION_TRANSPORT,    DMG_OPTION_TRUST_NETWORK,
+                                        DMG_OPTION_MNS,          DMG_OPTION_MEMORY,       DMG_OPTION_BIND,
+                                        DMG_SEGMENT_OPTIONS,     DMG_POOL_LIMITS_OPTIONS, DMG_OPTION_ALLOW_FALLBACK,
+                                        DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_QUIET,        DMG_OPTION_LOG_LEVEL,
+                                        DMG_OPTION_HELP,         DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_pool_start = {
     .name = "pool start",

@@ -358,6 +358,9 @@ static int run_run(dmg_settings *settings)
         status = dmg_pool_job_name("run", run->job_name);
     }
     if (status == DMG_OK) {
+        status = dmg_job_pass_make(false, run->token, &run->job_pass); /* it keeps nothing */
+    }
+    if (status == DMG_OK) {
         status = go(run);
     }
     if (status != DMG_OK) {

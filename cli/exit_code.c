@@ -18,6 +18,7 @@ int dmg_exit_code_of(dmg_status status)
     case DMG_ERR_UNSUPPORTED:
     case DMG_ERR_NOT_FOUND:
     case DMG_ERR_EXISTS:
+    case DMG_ERR_DENIED:
         return DMG_EXIT_USAGE;
     case DMG_ERR_FORMAT:
     case DMG_ERR_CORRUPT:

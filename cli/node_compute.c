@@ -12,6 +12,7 @@
 #include "cli/engine_options.h"
 #include "cli/exit_code.h"
 #include "cli/file_guard.h"
+#include "cli/job_pass.h"
 #include "cli/link_options.h"
 #include "cli/node_control.h"
 #include "cli/pool_watch.h"
@@ -36,7 +37,8 @@ typedef enum node_task { TASK_LOAD_AND_RUN, TASK_LOAD, TASK_RUN } node_task;
 /** What the setup says. */
 typedef struct node_plan {
     node_task task;
-    const char *job_name;   /* fresh in the pool */
+    const char *job_name; /* fresh in the pool */
+    dmg_job_pass job_pass;
     const char *pool_graph; /* of TASK_RUN: the graph's name in the pool */
     uint32_t rank;
     uint32_t size;
@@ -112,6 +114,9 @@ static dmg_status read_setup(json_t *setup, node_plan *plan)
     }
     if (status == DMG_OK) {
         status = read_task(setup, plan);
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_pass_from_json(json_object_get(setup, "job_pass"), &plan->job_pass);
     }
     if (status != DMG_OK) {
         return status;
@@ -325,7 +330,7 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
                             const dmg_graph *graph)
 {
     dmg_job job = {0};
-    dmg_status status = dmg_job_join(channel, plan->job_name, plan->rank, plan->size, &job);
+    dmg_status status = dmg_job_join(channel, &plan->job_pass, plan->job_name, plan->rank, plan->size, &job);
     if (status != DMG_OK) {
         return status;
     }

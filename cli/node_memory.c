@@ -8,6 +8,7 @@
 #include "cli/control.h"
 #include "cli/exit_code.h"
 #include "cli/node_control.h"
+#include "cli/pool_limits.h"
 #include "cli/segments.h"
 #include "cli/token.h"
 #include "core/base/error.h"
@@ -50,10 +51,18 @@ static dmg_status read_setup(json_t *setup, dmg_memory_node_options *options, bo
     json_int_t node = 0;
     json_int_t peer_timeout_ns = 0;
     const char *token = NULL;
-    dmg_status status = dmg_control_unpack(setup, "{s:s, s:s, s:I, s:I}", "transport", &options->transport, "token",
-                                           &token, "node", &node, "peer_timeout_ns", &peer_timeout_ns);
+    const char *admin = NULL;
+    dmg_status status =
+        dmg_control_unpack(setup, "{s:s, s:s, s:s, s:I, s:I}", "transport", &options->transport, "token", &token,
+                           "admin", &admin, "node", &node, "peer_timeout_ns", &peer_timeout_ns);
     if (status == DMG_OK) {
         status = dmg_token_read(token, options->token);
+    }
+    if (status == DMG_OK) {
+        status = dmg_secret_read(admin, options->admin);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_limits_from_json(json_object_get(setup, "limits"), &options->limits);
     }
     if (status == DMG_OK && (node < 0 || node >= DMG_MEMORY_NODES_MAX || peer_timeout_ns <= 0)) {
         status = dmg_error(DMG_ERR_PROTOCOL, "the setup has a value out of range");

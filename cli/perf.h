@@ -18,6 +18,7 @@
 #include "cli/launcher.h"
 #include "cli/options.h"
 #include "cli/perf_check.h"
+#include "core/pool/rights.h"
 #include "transport/link_verdict.h"
 #include "transport/transport.h"
 
@@ -30,6 +31,7 @@ typedef struct dmg_perf_pool {
     dmg_launcher *launcher;
     dmg_child *child;
     uint8_t token[DMG_TOKEN_BYTES];
+    uint8_t admin[DMG_SECRET_BYTES];
     char address[DMG_ADDRESS_STRING_BYTES];
     dmg_placement placement; /**< what its segment got */
 } dmg_perf_pool;

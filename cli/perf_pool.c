@@ -1,6 +1,7 @@
 #include "cli/control.h"
 #include "cli/link_options.h"
 #include "cli/perf.h"
+#include "cli/pool_client.h"
 #include "cli/segments.h"
 #include "cli/text.h"
 #include "cli/token.h"
@@ -42,9 +43,11 @@ static json_t *setup_of(const dmg_perf_pool *pool)
 {
     const dmg_settings *settings = pool->settings;
     char token[DMG_TOKEN_TEXT_BYTES];
+    char admin[DMG_SECRET_TEXT_BYTES];
     dmg_token_write(pool->token, token);
-    json_t *setup = json_pack("{s:s, s:s, s:I, s:I, s:o, s:I}", "type", "setup", "token", token, "peer_timeout_ns",
-                              (json_int_t)dmg_number(settings, DMG_OPTION_PEER_TIMEOUT), "log_level",
+    dmg_secret_write(pool->admin, admin);
+    json_t *setup = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:I}", "type", "setup", "token", token, "admin", admin,
+                              "peer_timeout_ns", (json_int_t)dmg_number(settings, DMG_OPTION_PEER_TIMEOUT), "log_level",
                               (json_int_t)dmg_number(settings, DMG_OPTION_LOG_LEVEL), "transport",
                               dmg_json_text(dmg_value_text(settings, DMG_OPTION_TRANSPORT)), "node", (json_int_t)0);
     dmg_segment_options segment = dmg_segment_of_settings(settings, SEGMENT_BYTES);
@@ -63,6 +66,9 @@ dmg_status dmg_perf_pool_start(dmg_perf_pool *pool)
     if (status == DMG_OK) {
         dmg_launcher_listen(pool->launcher, dmg_number(pool->settings, DMG_OPTION_PEER_TIMEOUT), take_message, pool);
         status = dmg_token_make(pool->token);
+    }
+    if (status == DMG_OK) {
+        status = dmg_secret_make(pool->admin);
     }
     if (status == DMG_OK) {
         status = dmg_launcher_start(pool->launcher, DMG_CHILD_MEMORY_NODE, 0, "memory-node", -1, &pool->child);
@@ -91,9 +97,22 @@ dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf
 {
     *region = (dmg_perf_region){.client = client, .bytes = bytes};
     dmg_channel *channel = NULL;
-    dmg_status status = dmg_channel_open(client, &channel);
+    char name[DMG_POOL_JOB_NAME_BYTES];
+    dmg_job_pass pass = {0};
+    dmg_job job;
+    dmg_status status = dmg_secret_make(pass.secret);
     if (status == DMG_OK) {
-        status = dmg_pool_allocate(channel, 0, 0, region->bytes, &region->start);
+        status = dmg_channel_open(client, &channel);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_job_name("perf", name);
+    }
+    /* It is left with the client, and the region with it. */
+    if (status == DMG_OK) {
+        status = dmg_job_join(channel, &pass, name, 0, 1, &job);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_allocate(channel, 0, job.id, region->bytes, &region->start);
     }
     dmg_channel_close(channel);
     return status;

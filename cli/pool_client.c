@@ -56,10 +56,41 @@ dmg_status dmg_pool_client_open(dmg_pool_client *client)
     if (status == DMG_OK) {
         status = dmg_pool_job_name("hold", name);
     }
+    dmg_job_pass pass;
     if (status == DMG_OK) {
-        status = dmg_job_join(client->channel, name, 0, 1, &client->hold);
+        status = dmg_job_pass_make(client->shows_identity, file->token, &pass);
+    }
+    if (status == DMG_OK) {
+        status = dmg_job_join(client->channel, &pass, name, 0, 1, &client->hold);
     }
     return status == DMG_OK ? DMG_OK : dmg_error_prefix(status, "pool %s", file->name);
+}
+
+dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each)
+{
+    dmg_pool_limits limits;
+    dmg_status status = dmg_pool_ask_limits(client->channel, 0, &limits, NULL);
+    if (status == DMG_OK && limits.job_clients > 0 && compute_nodes > limits.job_clients) {
+        return dmg_error(DMG_ERR_LIMIT,
+                         "the pool %s lets one job have %" PRIu32 " compute nodes, and %" PRIu32
+                         " are asked for: take fewer (its --job-clients)",
+                         client->file.name, limits.job_clients, compute_nodes);
+    }
+    if (status == DMG_OK && limits.job_channels > 0 && compute_nodes * channels_each > limits.job_channels) {
+        return dmg_error(DMG_ERR_LIMIT,
+                         "the pool %s lets one job have %" PRIu32 " channels, and %" PRIu32
+                         " compute nodes with %" PRIu32
+                         " each are asked for: take fewer, or fewer threads (its --job-channels)",
+                         client->file.name, limits.job_channels, compute_nodes, channels_each);
+    }
+    return status;
+}
+
+dmg_status dmg_pool_client_administer(const dmg_pool_client *client)
+{
+    uint8_t admin[DMG_SECRET_BYTES];
+    dmg_status status = dmg_pool_admin_find(client->file.name, admin);
+    return status == DMG_OK ? dmg_pool_administer(client->channel, admin) : status;
 }
 
 dmg_status dmg_pool_client_close(dmg_pool_client *client, dmg_status status)

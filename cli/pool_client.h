@@ -6,6 +6,7 @@
 #ifndef DMG_CLI_POOL_CLIENT_H
 #define DMG_CLI_POOL_CLIENT_H
 
+#include "cli/job_pass.h"
 #include "cli/pool_file.h"
 #include "core/pool/pool.h"
 
@@ -15,6 +16,7 @@
 typedef struct dmg_pool_client {
     dmg_pool_file file;
     uint64_t peer_timeout_ns;
+    bool shows_identity; /**< what it puts there, and keeps, is this user's, and it may remove that again */
     dmg_client *client;
     dmg_channel *channel; /**< used by one thread at a time */
     dmg_job hold;
@@ -25,6 +27,14 @@ dmg_status dmg_pool_job_name(const char *what, char name[DMG_POOL_JOB_NAME_BYTES
 
 /** DMG_ERR_PEER names the first node of the pool whose process is dead. */
 dmg_status dmg_pool_check_alive(const dmg_pool_file *file);
+
+/**
+ * Before compute nodes are started: whether the pool lets one job have so many, with so many channels each.
+ * DMG_ERR_LIMIT says what it lets. Blocking.
+ */
+dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each);
+/** Become the pool's admin, by the secret that lies beside its file. Blocking. */
+dmg_status dmg_pool_client_administer(const dmg_pool_client *client);
 
 /** Connect to the pool that client->file describes. DMG_ERR_PEER when a node is dead or silent. Blocking. */
 dmg_status dmg_pool_client_open(dmg_pool_client *client);

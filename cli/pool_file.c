@@ -1,5 +1,6 @@
 #include "cli/pool_file.h"
 
+#include "cli/private_file.h"
 #include "cli/token.h"
 #include "core/base/error.h"
 
@@ -45,23 +46,9 @@ void dmg_pool_path(const char *name, const char *extension, char *path, size_t c
 {
     char folder[PATH_MAX];
     folder_path(folder, sizeof folder);
-    if (snprintf(path, capacity, "%s/%s.%s", folder, name, extension) < 0) {
+    if (snprintf(path, capacity, "%s/%s%s%s", folder, name, extension ? "." : "", extension ? extension : "") < 0) {
         path[0] = '\0';
     }
-}
-
-/** Ours, and closed to others: what is not could have been put there by somebody else. */
-static dmg_status check_owner(const struct stat *facts, const char *path)
-{
-    if (facts->st_uid != geteuid()) {
-        return dmg_error(DMG_ERR_ARGUMENT, "%s belongs to user %u, so it is not used", path,
-                         (unsigned int)facts->st_uid);
-    }
-    if ((facts->st_mode & 077) != 0) {
-        return dmg_error(DMG_ERR_ARGUMENT, "%s is open to other users (mode %03o), so it is not used", path,
-                         (unsigned int)(facts->st_mode & 0777));
-    }
-    return DMG_OK;
 }
 
 dmg_status dmg_pool_folder_open(bool may_make, int *folder)
@@ -77,7 +64,7 @@ dmg_status dmg_pool_folder_open(bool may_make, int *folder)
                                : dmg_error_errno(DMG_ERR_IO, errno, "opening the folder of pools %s", path);
     }
     struct stat facts;
-    dmg_status status = fstat(*folder, &facts) == 0 ? check_owner(&facts, path)
+    dmg_status status = fstat(*folder, &facts) == 0 ? dmg_private_check(&facts, path)
                                                     : dmg_error_errno(DMG_ERR_IO, errno, "looking at %s", path);
     if (status != DMG_OK) {
         close(*folder);
@@ -181,29 +168,11 @@ static void file_name(const char *name, const char *extension, char text[FILE_NA
     snprintf(text, FILE_NAME_BYTES, "%.*s.%s", DMG_POOL_NAME_BYTES - 1, name, extension);
 }
 
-static bool write_all(int file, const char *text, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t written = write(file, text, bytes);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        text += written;
-        bytes -= (size_t)written;
-    }
-    return true;
-}
-
 dmg_status dmg_pool_file_write(int folder, const dmg_pool_file *pool)
 {
-    char final[FILE_NAME_BYTES];
-    char temporary[FILE_NAME_BYTES];
+    char name[FILE_NAME_BYTES];
     char path[PATH_MAX];
-    file_name(pool->name, "pool", final);
-    snprintf(temporary, sizeof temporary, ".%s.%d.new", pool->name, (int)getpid());
+    file_name(pool->name, "pool", name);
     dmg_pool_path(pool->name, "pool", path, sizeof path);
     json_t *object = dmg_pool_file_json(pool);
     char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
@@ -211,65 +180,63 @@ dmg_status dmg_pool_file_write(int folder, const dmg_pool_file *pool)
     if (!text) {
         return dmg_error(DMG_ERR_ARGUMENT, "%s: the pool cannot be described", path);
     }
-    dmg_status status = DMG_OK;
-    unlinkat(folder, temporary, 0); /* of a process of this id that was killed */
-    int file = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0 || !write_all(file, text, strlen(text)) || fsync(file) != 0) {
-        status = dmg_error_errno(DMG_ERR_IO, errno, "writing %s", path);
-    } else if (renameat2(folder, temporary, folder, final, RENAME_NOREPLACE) != 0) {
-        status = errno == EEXIST ? dmg_error(DMG_ERR_EXISTS, "there is a pool '%s' already", pool->name)
-                                 : dmg_error_errno(DMG_ERR_IO, errno, "naming %s", path);
-    }
-    if (file >= 0) {
-        close(file);
-    }
-    if (status != DMG_OK) {
-        unlinkat(folder, temporary, 0);
-    }
+    dmg_status status = dmg_private_file_write(folder, name, path, text, strlen(text));
     free(text);
-    return status;
+    return status == DMG_ERR_EXISTS ? dmg_error(status, "there is a pool '%s' already", pool->name) : status;
 }
 
 static dmg_status read_text(int folder, const char *name, const char *path, char **text, size_t *bytes)
 {
-    char file_text[FILE_NAME_BYTES];
-    file_name(name, "pool", file_text);
-    int file = openat(folder, file_text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) {
-        return errno == ENOENT ? dmg_error(DMG_ERR_NOT_FOUND, "there is no pool '%s' (%s does not exist)", name, path)
-                               : dmg_error_errno(DMG_ERR_IO, errno, "opening %s", path);
+    char file[FILE_NAME_BYTES];
+    file_name(name, "pool", file);
+    *text = malloc(DMG_POOL_FILE_BYTES_MAX);
+    if (!*text) {
+        return dmg_error(DMG_ERR_MEMORY, "no memory to read %s", path);
     }
-    struct stat facts;
-    dmg_status status = DMG_OK;
-    if (fstat(file, &facts) != 0) {
-        status = dmg_error_errno(DMG_ERR_IO, errno, "looking at %s", path);
-    } else if (!S_ISREG(facts.st_mode)) {
-        status = dmg_error(DMG_ERR_ARGUMENT, "%s is no file", path);
-    } else {
-        status = check_owner(&facts, path);
+    dmg_status status = dmg_private_file_read(folder, file, path, *text, DMG_POOL_FILE_BYTES_MAX, bytes);
+    if (status == DMG_ERR_NOT_FOUND) {
+        return dmg_error(status, "there is no pool '%s' (%s does not exist)", name, path);
     }
-    if (status == DMG_OK && facts.st_size > DMG_POOL_FILE_BYTES_MAX) {
-        status = dmg_error(DMG_ERR_CORRUPT, "%s: it is no description of a pool: it is too long", path);
+    return status == DMG_ERR_CORRUPT ? dmg_error(status, "%s: it is no description of a pool: it is too long", path)
+                                     : status;
+}
+
+dmg_status dmg_pool_admin_write(int folder, const char *name, const uint8_t admin[DMG_SECRET_BYTES])
+{
+    char file[FILE_NAME_BYTES];
+    char path[PATH_MAX];
+    char text[DMG_SECRET_TEXT_BYTES];
+    file_name(name, "admin", file);
+    dmg_pool_path(name, "admin", path, sizeof path);
+    dmg_secret_write(admin, text);
+    return dmg_private_file_write(folder, file, path, text, strlen(text));
+}
+
+dmg_status dmg_pool_admin_find(const char *name, uint8_t admin[DMG_SECRET_BYTES])
+{
+    int folder = -1;
+    char file[FILE_NAME_BYTES];
+    char path[PATH_MAX];
+    char text[DMG_SECRET_TEXT_BYTES];
+    size_t bytes = 0;
+    dmg_status status = dmg_pool_name_check(name);
+    if (status == DMG_OK) {
+        status = dmg_pool_folder_open(false, &folder);
     }
-    *text = status == DMG_OK ? malloc(DMG_POOL_FILE_BYTES_MAX) : NULL;
-    if (status == DMG_OK && !*text) {
-        status = dmg_error(DMG_ERR_MEMORY, "no memory to read %s", path);
+    if (status == DMG_OK) {
+        file_name(name, "admin", file);
+        dmg_pool_path(name, "admin", path, sizeof path);
+        status = dmg_private_file_read(folder, file, path, text, sizeof text - 1, &bytes);
+        close(folder);
     }
-    *bytes = 0;
-    while (status == DMG_OK && *bytes < DMG_POOL_FILE_BYTES_MAX) {
-        ssize_t got = read(file, *text + *bytes, DMG_POOL_FILE_BYTES_MAX - *bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            status = dmg_error_errno(DMG_ERR_IO, errno, "reading %s", path);
-        }
-        if (got <= 0) {
-            break;
-        }
-        *bytes += (size_t)got;
+    if (status == DMG_ERR_NOT_FOUND) {
+        return dmg_error(status, "there is no admin secret of the pool '%s' here: its starter has it", name);
     }
-    close(file);
+    if (status == DMG_OK) {
+        text[bytes] = '\0';
+        status =
+            dmg_secret_read(text, admin) == DMG_OK ? DMG_OK : dmg_error(DMG_ERR_CORRUPT, "%s is no admin secret", path);
+    }
     return status;
 }
 
@@ -336,6 +303,8 @@ dmg_status dmg_pool_file_remove(int folder, const char *name)
 {
     char text[FILE_NAME_BYTES];
     dmg_pool_log_remove(folder, name);
+    file_name(name, "admin", text);
+    unlinkat(folder, text, 0);
     file_name(name, "pool", text);
     if (unlinkat(folder, text, 0) != 0 && errno != ENOENT) {
         char path[PATH_MAX];

@@ -11,6 +11,7 @@
 #define DMG_CLI_POOL_FILE_H
 
 #include "core/base/process.h"
+#include "core/pool/rights.h"
 #include "transport/transport.h"
 
 #include <jansson.h>
@@ -42,7 +43,7 @@ dmg_status dmg_pool_name_check(const char *name);
 /** Open the folder, making it when `may_make`. DMG_ERR_NOT_FOUND, DMG_ERR_IO; DMG_ERR_ARGUMENT when it is open to
  * others, or another's. */
 dmg_status dmg_pool_folder_open(bool may_make, int *folder);
-/** "FOLDER/NAME.EXTENSION", for people. */
+/** "FOLDER/NAME.EXTENSION", for people; NULL: no extension. */
 void dmg_pool_path(const char *name, const char *extension, char *path, size_t capacity);
 
 /** Write a pool's file: it appears whole. DMG_ERR_EXISTS when there is one of that name. */
@@ -52,7 +53,15 @@ dmg_status dmg_pool_file_write(int folder, const dmg_pool_file *pool);
 dmg_status dmg_pool_file_read(int folder, const char *name, dmg_pool_file *pool);
 /** The same from the folder of this user. */
 dmg_status dmg_pool_file_find(const char *name, dmg_pool_file *pool);
-/** Remove a pool's file and its log. */
+/**
+ * The pool's admin secret, in a file of its own, NAME.admin: who is given the pool's file may work on the pool, and has
+ * no right to what others have there. Written before the pool's file. DMG_ERR_EXISTS, DMG_ERR_IO.
+ */
+dmg_status dmg_pool_admin_write(int folder, const char *name, const uint8_t admin[DMG_SECRET_BYTES]);
+/** From the folder of this user. DMG_ERR_NOT_FOUND; DMG_ERR_ARGUMENT for a file that is not safe, DMG_ERR_CORRUPT. */
+dmg_status dmg_pool_admin_find(const char *name, uint8_t admin[DMG_SECRET_BYTES]);
+
+/** Remove a pool's file, its admin secret and its log. */
 dmg_status dmg_pool_file_remove(int folder, const char *name);
 
 /** Open a pool's log, to go on writing. DMG_ERR_IO. */

@@ -1,5 +1,6 @@
 #include "cli/pool_graph.h"
 
+#include "cli/pool_holdings.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
@@ -9,13 +10,17 @@ dmg_status dmg_pool_graphs(dmg_channel *channel, dmg_pool_graph_visit visit, voi
     char name[DMG_GRAPH_NAME_BYTES] = "";
     for (;;) {
         dmg_graph_entry entry;
+        dmg_pool_owner owner;
         dmg_status status = dmg_graph_next(channel, name);
         if (status != DMG_OK || name[0] == '\0') {
             return status;
         }
         status = dmg_graph_look_up(channel, name, &entry);
         if (status == DMG_OK) {
-            visit(context, name, &entry);
+            status = dmg_graph_owner(channel, &entry, &owner);
+        }
+        if (status == DMG_OK) {
+            visit(context, name, &entry, &owner);
         } else if (status != DMG_ERR_NOT_FOUND) {
             return status;
         }
@@ -37,7 +42,7 @@ static const char *lists_name(const dmg_graph_store *store)
                                              : "against the arcs";
 }
 
-json_t *dmg_graph_entry_json(const char *name, const dmg_graph_entry *entry)
+json_t *dmg_graph_entry_json(const char *name, const dmg_graph_entry *entry, const dmg_pool_owner *owner)
 {
     const dmg_graph_store *store = &entry->store;
     json_t *object = json_object();
@@ -59,19 +64,24 @@ json_t *dmg_graph_entry_json(const char *name, const dmg_graph_entry *entry)
     for (size_t index = 0; index < sizeof counts / sizeof counts[0]; index++) {
         json_object_set_new(object, counts[index].name, json_integer((json_int_t)counts[index].value));
     }
+    if (owner) {
+        json_object_set_new(object, "owner", dmg_pool_owner_json(owner));
+    }
     return object;
 }
 
 void dmg_graph_entry_print_headings(FILE *to, int indent)
 {
-    fprintf(to, "%*s%-16s %14s %16s  %-16s %-8s %10s %10s  %s\n", indent, "", "graph", "vertices", "arcs", "lists",
-            "weights", "partitions", "memory", "loaded from");
+    fprintf(to, "%*s%-16s %14s %16s  %-16s %-8s %10s %10s  %-32s  %s\n", indent, "", "graph", "vertices", "arcs",
+            "lists", "weights", "partitions", "memory", "owner", "loaded from");
 }
 
-void dmg_graph_entry_print(FILE *to, int indent, const char *name, const dmg_graph_entry *entry)
+void dmg_graph_entry_print(FILE *to, int indent, const char *name, const dmg_graph_entry *entry,
+                           const dmg_pool_owner *owner)
 {
     const dmg_graph_store *store = &entry->store;
-    fprintf(to, "%*s%-16s %14s %16s  %-16s %-8s %10" PRIu32 " %10s  %s\n", indent, "", name,
+    fprintf(to, "%*s%-16s %14s %16s  %-16s %-8s %10" PRIu32 " %10s  %-32s  %s\n", indent, "", name,
             dmg_text_count(store->vertex_count).text, dmg_text_count(store->arc_count).text, lists_name(store),
-            weights_name(store), store->shape.partition_count, dmg_text_bytes(entry->pool_bytes).text, entry->source);
+            weights_name(store), store->shape.partition_count, dmg_text_bytes(entry->pool_bytes).text,
+            dmg_owner_print(owner).text, entry->source);
 }

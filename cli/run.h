@@ -79,12 +79,14 @@ typedef struct dmg_run {
     uint32_t threads;
     uint32_t partitions; /**< that the graph is loaded for */
     char job_name[DMG_POOL_JOB_NAME_BYTES];
+    dmg_job_pass job_pass; /**< of that job */
     uint64_t segment_bytes;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
-    dmg_pool_client *pool; /**< NULL: this run has its own memory nodes */
-    dmg_graph_entry entry; /**< the graph in the pool */
-    bool has_link;         /**< an emulated one */
+    uint8_t admin[DMG_SECRET_BYTES]; /**< of its own memory nodes */
+    dmg_pool_client *pool;           /**< NULL: this run has its own memory nodes */
+    dmg_graph_entry entry;           /**< the graph in the pool */
+    bool has_link;                   /**< an emulated one */
     dmg_link_settings link;
     dmg_launcher *launcher;
     dmg_progress_bar *bar;
@@ -107,6 +109,8 @@ void dmg_run_choose_threads(dmg_run *run);
  * and for --json.
  */
 const char *dmg_run_lost_weights_remedy(const dmg_run *run);
+/** What a pool has to let the compute nodes have, before they are started (dmg_pool_client_check_limits). */
+dmg_status dmg_run_pool_check_limits(const dmg_run *run);
 /** How the graph is to be stored. */
 dmg_store_options dmg_run_store_options(const dmg_run *run);
 /** How the compute nodes share the graph, and where one is among them. */

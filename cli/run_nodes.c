@@ -283,6 +283,9 @@ static json_t *memory_node_setup(const dmg_run *run, uint32_t node)
 {
     json_t *setup = common_setup(run);
     const dmg_segment_options segment = dmg_segment_of_settings(run->settings, run->segment_bytes);
+    char admin[DMG_SECRET_TEXT_BYTES];
+    dmg_secret_write(run->admin, admin);
+    json_object_set_new(setup, "admin", json_string(admin));
     json_object_set_new(setup, "node", json_integer((json_int_t)node));
     dmg_segment_put(setup, &segment);
     return setup;
@@ -303,6 +306,9 @@ dmg_status dmg_run_start_memory_nodes(dmg_run *run)
     dmg_status status = dmg_segments_check_room(run->settings, bytes, run->mn_count);
     if (status == DMG_OK) {
         status = dmg_token_make(run->token);
+    }
+    if (status == DMG_OK) {
+        status = dmg_secret_make(run->admin);
     }
     for (uint32_t node = 0; node < run->mn_count && status == DMG_OK; node++) {
         status =
@@ -338,6 +344,7 @@ static json_t *compute_node_setup(const dmg_run *run, uint32_t rank)
     json_object_set_new(setup, "graph_name", dmg_json_text(dmg_graph_source_name(run->path)));
     json_object_set_new(setup, "algorithm", json_string(run->algorithm ? run->algorithm->name : ""));
     json_object_set_new(setup, "job", json_string(run->job_name));
+    json_object_set_new(setup, "job_pass", dmg_job_pass_json(&run->job_pass));
     json_object_set_new(setup, "pool_graph", json_string(run->pool && run->algorithm ? run->path : ""));
     json_object_set_new(setup, "task", json_string(!run->algorithm ? "load" : run->pool ? "run" : "load and run"));
     json_object_set_new(setup, "weighted", json_boolean(run->is_weighted));

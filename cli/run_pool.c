@@ -88,12 +88,23 @@ static void show_store(dmg_run *run)
     dmg_set_number(run->settings, DMG_OPTION_TINY_CHUNKS, store->tiny_chunk_count);
 }
 
+/** Beside its workers' channels a compute node has one to begin with, and that of its lease. */
+#define OTHER_CHANNELS 2
+
+dmg_status dmg_run_pool_check_limits(const dmg_run *run)
+{
+    return dmg_pool_client_check_limits(run->pool, run->cn_count, run->threads + OTHER_CHANNELS);
+}
+
 dmg_status dmg_run_pool_attach(void *context)
 {
     dmg_run *run = context;
     dmg_pool_client *pool = run->pool;
     dmg_graph *graph = &run->source.graph;
     dmg_status status = dmg_pool_client_open(pool);
+    if (status == DMG_OK) {
+        status = dmg_run_pool_check_limits(run);
+    }
     if (status == DMG_OK) {
         status = dmg_graph_use(pool->channel, pool->hold.id, run->path, &run->entry);
     }
@@ -173,7 +184,7 @@ void dmg_run_pool_print_graph(FILE *to, const dmg_run *run)
 
 json_t *dmg_run_pool_graph_json(const dmg_run *run)
 {
-    json_t *object = dmg_graph_entry_json(run->path, &run->entry);
+    json_t *object = dmg_graph_entry_json(run->path, &run->entry, NULL);
     json_object_set_new(object, "pool", json_string(run->pool->file.name));
     const dmg_graph *graph = &run->source.graph;
     if (graph->vertex_count > 0) {

@@ -100,6 +100,16 @@ typedef struct dmg_backend {
     void (*server_acquire)(void *implementation, uint64_t offset, uint64_t bytes);
     void (*server_acquire_wait)(void *implementation);
     void (*server_release)(void *implementation, uint64_t offset, uint64_t bytes);
+    /**
+     * A client was given up: break its connections, in a way that tells it why (a sentence), if it lives. Called once a
+     * client, from the serve loop, outside of server_progress. Channels that are closed are reported by
+     * dmg_server_channel_closed as always. Of a client whose process is not known, and which reaches the segment by
+     * itself, one connection has to stay: its end says that the process has ended.
+     *
+     * @return true when nothing of this client reaches the segment by itself any more: then what it had need not wait
+     * for its end. NULL: connections stay, and all that comes over them is refused.
+     */
+    bool (*server_break_client)(void *implementation, uint64_t client, const char *why);
     /** dmg_server_give_back, for segments without a path, in ordinary pages and not prefaulted. */
     bool (*server_give_back)(void *implementation, uint64_t offset, uint64_t bytes);
 
@@ -169,8 +179,9 @@ static inline dmg_status dmg_call_answer(dmg_call *call, dmg_status reply_status
 }
 
 /**
- * A channel of this client said hello (with the right token). A client may have many channels; its process is taken
- * from the first. A pid of 0: it is on another host, or not known.
+ * A channel of this client said hello (with the right token), and is open: it may have been one too many, or the client
+ * may have been given up before, and then what comes over it is refused. A client may have many channels; its process
+ * is taken from the first. A pid of 0: it is on another host, or not known.
  */
 void dmg_server_channel_opened(dmg_server *server, uint64_t client, const dmg_process *process);
 /** A channel of this client closed (DMG_OK), or broke (DMG_ERR_PEER: the client counts as dead). */
@@ -185,7 +196,8 @@ dmg_counters *dmg_server_mutable_counters(dmg_server *server);
  * message, which it answers by DMG_ERR_PEER and the sentence. A flag is tested while no client is gone.
  */
 const char *dmg_server_refusal(dmg_server *server, uint64_t client);
-/** The compute node's side of it: the node's answer to a lease or a one-sided operation was DMG_ERR_PEER and this. */
+/** The compute node's side of it: the node's answer to a lease or a one-sided operation was DMG_ERR_PEER and this, or
+ * it said so as it broke the connection. */
 void dmg_client_refused(dmg_client *client, uint16_t node, const void *sentence, size_t bytes);
 /** The serve loop's watch, which looks at the clock once a round: for stamps and silences of those who connect. */
 const dmg_watch *dmg_server_watch(const dmg_server *server);

@@ -22,7 +22,11 @@ typedef struct dmg_link dmg_link;
 dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backend,
                                dmg_transport_parameters *parameters);
 
-/** What the server knows of a client. It stays while channels are open, so that one that lost its lease is refused. */
+/** A sentence that says why a client is refused. */
+#define DMG_REFUSAL_BYTES 192
+
+/** What the server knows of a client. It stays while channels are open, or while it may come back over new ones, so
+ * that one that lost its lease is refused. */
 typedef struct dmg_server_client {
     uint64_t id;
     uint64_t heard_ns; /**< a stamp of the server's watch */
@@ -31,9 +35,11 @@ typedef struct dmg_server_client {
     bool has_lost_lease;    /**< is gone since it was silent, not since a channel of it ended */
     bool is_reported;       /**< on_client_gone was called */
     bool is_lost;           /**< is gone, and may still reach the segment by itself */
+    bool is_broken;         /**< the backend has closed its connections: it may come back with new ones */
     dmg_process process;    /**< pid 0: not known */
     int process_descriptor; /**< a pidfd while it is lost, or -1 */
     dmg_status why;
+    char refusal[DMG_REFUSAL_BYTES]; /**< why its last channel was one too many, or empty */
 } dmg_server_client;
 
 struct dmg_server {
@@ -49,6 +55,7 @@ struct dmg_server {
     uint32_t client_count;
     uint32_t client_capacity;
     uint32_t lost_count;
+    uint32_t broken_count;    /**< of those that are remembered */
     uint64_t next_look_ns;    /**< at lost clients, on the real clock */
     bool has_gone_clients;    /**< some client is gone and has to be reported or forgotten */
     bool has_unknown_clients; /**< there was no memory for one */
@@ -97,7 +104,7 @@ struct dmg_channel {
     dmg_purpose purpose;
     dmg_counters counters;
     const dmg_completion *refused; /**< whose operation was refused last, and why */
-    char refusal[192];
+    char refusal[DMG_REFUSAL_BYTES];
 };
 
 /** Tell the backend of nodes that died since the last call. */

@@ -14,6 +14,7 @@
 #include "transport/link/page.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #define CLIENTS_INITIAL      16
 #define ORDINARY_PAGE_BYTES  4096
 #define LOOK_NS              UINT64_C(10000000) /* between two looks at what became of lost clients */
+#define BROKEN_MAX           4096               /* clients that are remembered after their connections were broken */
 
 static dmg_status copy_options(dmg_server *server, const dmg_server_options *options)
 {
@@ -244,6 +246,13 @@ void dmg_server_channel_opened(dmg_server *server, uint64_t client, const dmg_pr
     if (known->channels++ == 0) {
         dmg_log(DMG_LOG_DEBUG, "client_came", "node=%u client=%016" PRIx64, (unsigned int)server->options.node, client);
     }
+    const char *refusal = server->options.on_channel && !known->is_gone
+                              ? server->options.on_channel(server->options.context, server, client)
+                              : NULL;
+    if (refusal) {
+        snprintf(known->refusal, sizeof known->refusal, "%s", refusal);
+        mark_gone(server, known, DMG_ERR_LIMIT);
+    }
 }
 
 void dmg_server_channel_closed(dmg_server *server, uint64_t client, dmg_status why)
@@ -277,6 +286,16 @@ static void offer_link(dmg_server *server, const dmg_request *request)
     dmg_server_reply(server, request->reply_token, DMG_OK, &server->link, sizeof server->link);
 }
 
+static const char *refusal_of(const dmg_server_client *client)
+{
+    if (client->refusal[0] != '\0') {
+        return client->refusal;
+    }
+    return client->has_lost_lease
+               ? "this compute node was silent for longer than the peer timeout, and was given up: start it again"
+               : "this compute node was given up, as a connection of it broke: start it again";
+}
+
 const char *dmg_server_refusal(dmg_server *server, uint64_t client)
 {
     if (!server->refuses_some) {
@@ -286,12 +305,7 @@ const char *dmg_server_refusal(dmg_server *server, uint64_t client)
     if (!known) {
         return "the memory node had no memory for one more client";
     }
-    if (!known->is_gone) {
-        return NULL;
-    }
-    return known->has_lost_lease
-               ? "this compute node was silent for longer than the peer timeout, and was given up: start it again"
-               : "this compute node was given up, as a connection of it broke: start it again";
+    return known->is_gone ? refusal_of(known) : NULL;
 }
 
 void dmg_server_deliver(dmg_server *server, const dmg_request *request)
@@ -299,7 +313,8 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
     const char *refusal = dmg_server_refusal(server, request->client);
     dmg_server_client *client = find_client(server, request->client);
     if (refusal || !client) {
-        refuse(server, request, client || !refusal ? DMG_ERR_PEER : DMG_ERR_MEMORY,
+        dmg_status status = client && client->why == DMG_ERR_LIMIT ? DMG_ERR_LIMIT : DMG_ERR_PEER;
+        refuse(server, request, client || !refusal ? status : DMG_ERR_MEMORY,
                refusal ? refusal : "this compute node is not known here");
         return;
     }
@@ -325,6 +340,7 @@ const dmg_watch *dmg_server_watch(const dmg_server *server)
 
 static void expire_leases(dmg_server *server)
 {
+    server->has_gone_clients |= server->broken_count > 0; /* some may have ended, and be forgotten */
     for (uint32_t i = 0; i < server->client_count; i++) {
         dmg_server_client *client = &server->clients[i];
         if (!client->is_gone && dmg_watch_is_over(&server->watch, client->heard_ns)) {
@@ -349,10 +365,24 @@ static bool is_reachable(const dmg_server *server)
     return !server->backend->server_is_reachable || server->backend->server_is_reachable(server->implementation);
 }
 
+/* True when it is cut off from the segment. */
+static bool break_client(dmg_server *server, dmg_server_client *client)
+{
+    if (!server->backend->server_break_client) {
+        return false;
+    }
+    bool is_cut_off = server->backend->server_break_client(server->implementation, client->id, refusal_of(client));
+    client->is_broken = client->channels == 0;
+    return is_cut_off;
+}
+
 static void report_gone_client(dmg_server *server, dmg_server_client *client)
 {
     client->is_reported = true;
     client->is_lost = client->why != DMG_OK && is_reachable(server) && !has_ended(client);
+    if (client->why != DMG_OK && client->channels > 0) {
+        client->is_lost &= !break_client(server, client);
+    }
     server->lost_count += client->is_lost;
     dmg_log(DMG_LOG_DEBUG, "client_gone", "node=%u client=%016" PRIx64 " why=%s", (unsigned int)server->options.node,
             client->id, client->why == DMG_OK ? "closed" : "lost");
@@ -369,6 +399,12 @@ bool dmg_server_is_lost(dmg_server *server, uint64_t client)
 {
     const dmg_server_client *known = find_client(server, client);
     return known && known->is_lost;
+}
+
+uint32_t dmg_server_client_channels(dmg_server *server, uint64_t client)
+{
+    const dmg_server_client *known = find_client(server, client);
+    return known ? known->channels : 0;
 }
 
 int dmg_server_client_pid(dmg_server *server, uint64_t client)
@@ -394,9 +430,16 @@ void dmg_server_look_for_ended(dmg_server *server)
     }
 }
 
+/* Of those whose process is not known, the latest. */
+static bool may_come_back(const dmg_server *server, dmg_server_client *client)
+{
+    return client->is_broken && (client->process.pid > 0 ? !has_ended(client) : server->broken_count < BROKEN_MAX);
+}
+
 static void report_gone_clients(dmg_server *server)
 {
     server->has_gone_clients = false;
+    server->broken_count = 0;
     bool refuses_some = server->has_unknown_clients;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < server->client_count; i++) {
@@ -404,9 +447,13 @@ static void report_gone_clients(dmg_server *server)
         if (client->is_gone && !client->is_reported) {
             report_gone_client(server, client);
         }
-        if (!client->is_gone || client->channels > 0 || client->is_lost) {
+        bool may_return = client->is_gone && may_come_back(server, client);
+        if (!client->is_gone || client->channels > 0 || client->is_lost || may_return) {
             refuses_some |= client->is_gone;
+            server->broken_count += may_return;
             server->clients[kept++] = *client;
+        } else if (client->process_descriptor >= 0) {
+            close(client->process_descriptor);
         }
     }
     server->client_count = kept;

@@ -158,6 +158,12 @@ typedef void (*dmg_client_gone_handler)(void *context, dmg_server *server, uint6
 /** A client that was lost (dmg_server_is_lost) reaches nothing any more. Runs on the serving thread, once a client. */
 typedef void (*dmg_client_ended_handler)(void *context, dmg_server *server, uint64_t client);
 
+/**
+ * A client has opened one more channel. NULL, or why that is one too many: a sentence that is valid during the call.
+ * Then the client is given up (dmg_client_gone_handler), and refused with DMG_ERR_LIMIT. Runs on the serving thread.
+ */
+typedef const char *(*dmg_channel_handler)(void *context, dmg_server *server, uint64_t client);
+
 /** Runs on the serving thread, once a round, for housekeeping of less than a millisecond. True: there is more to do, so
  * the server does not sleep. */
 typedef bool (*dmg_round_handler)(void *context, dmg_server *server);
@@ -172,7 +178,8 @@ typedef struct dmg_server_options {
     dmg_request_handler on_request;
     dmg_client_gone_handler on_client_gone;
     dmg_client_ended_handler on_client_ended;
-    dmg_round_handler on_round; /**< may be NULL */
+    dmg_channel_handler on_channel; /**< may be NULL */
+    dmg_round_handler on_round;     /**< may be NULL */
     void *context;
 } dmg_server_options;
 
@@ -230,6 +237,8 @@ dmg_status dmg_server_serve(dmg_server *server);
 bool dmg_server_is_lost(dmg_server *server, uint64_t client);
 /** The id of its process on this host; 0: not known. */
 int dmg_server_client_pid(dmg_server *server, uint64_t client);
+/** Channels that a client has open now; 0 for one that is not known. */
+uint32_t dmg_server_client_channels(dmg_server *server, uint64_t client);
 /** Look now whether lost clients have ended, as the serve loop does now and then. Serving thread. */
 void dmg_server_look_for_ended(dmg_server *server);
 /** Make dmg_server_serve return. Thread-safe and async-signal-safe. */

@@ -25,6 +25,7 @@ static const char *const status_names[DMG_STATUS_COUNT] = {
     [DMG_ERR_CANCELLED] = "DMG_ERR_CANCELLED",
     [DMG_ERR_VERIFY] = "DMG_ERR_VERIFY",
     [DMG_ERR_INTERNAL] = "DMG_ERR_INTERNAL",
+    [DMG_ERR_DENIED] = "DMG_ERR_DENIED",
 };
 
 const char *dmg_status_name(dmg_status status)

@@ -30,22 +30,22 @@ static dmg_status check(const dmg_pool_update_request *request, size_t request_b
     return DMG_OK;
 }
 
-/* Where an update's words lie in the segment; false when one lies outside. */
-static bool locate(const dmg_pool_update_request *request, uint32_t index, uint64_t segment_bytes, uint64_t *attribute,
-                   uint64_t *activation)
+/* Where an update's words lie in the segment; false when one lies out of bounds. */
+static bool locate(const dmg_pool_update_request *request, uint32_t index, const dmg_update_bounds *bounds,
+                   uint64_t *attribute, uint64_t *activation)
 {
     uint64_t in_attributes = (uint64_t)index * dmg_combine_bytes((dmg_combine)request->combine) & ~UINT64_C(7);
     uint64_t in_activation = (uint64_t)index / 64 * 8;
     *attribute = request->attributes + in_attributes;
     *activation = request->activation + in_activation;
-    return request->attributes <= segment_bytes &&
-           dmg_range_is_inside(in_attributes, 8, segment_bytes - request->attributes) &&
-           request->activation <= segment_bytes &&
-           dmg_range_is_inside(in_activation, 8, segment_bytes - request->activation);
+    return request->attributes <= bounds->attributes_end &&
+           dmg_range_is_inside(in_attributes, 8, bounds->attributes_end - request->attributes) &&
+           request->activation <= bounds->activation_end &&
+           dmg_range_is_inside(in_activation, 8, bounds->activation_end - request->activation);
 }
 
 /* All words of the message, at once: the fence between acquiring and reading is paid once. */
-static void acquire_words(dmg_server *server, uint64_t segment_bytes, const dmg_pool_update_request *request)
+static void acquire_words(dmg_server *server, const dmg_update_bounds *bounds, const dmg_pool_update_request *request)
 {
     const uint32_t update_bytes = 4 + dmg_combine_bytes((dmg_combine)request->combine);
     const uint8_t *update = (const uint8_t *)(request + 1);
@@ -55,7 +55,7 @@ static void acquire_words(dmg_server *server, uint64_t segment_bytes, const dmg_
         uint64_t attribute;
         uint64_t activation;
         memcpy(&index, update, sizeof index);
-        if (locate(request, index, segment_bytes, &attribute, &activation)) {
+        if (locate(request, index, bounds, &attribute, &activation)) {
             dmg_server_acquire(server, attribute, 8);
             if (request->activation != 0 && activation / CACHE_LINE_BYTES != last_line) {
                 last_line = activation / CACHE_LINE_BYTES;
@@ -66,7 +66,7 @@ static void acquire_words(dmg_server *server, uint64_t segment_bytes, const dmg_
     dmg_server_acquire_wait(server);
 }
 
-dmg_status dmg_apply_updates(dmg_server *server, void *segment, uint64_t segment_bytes,
+dmg_status dmg_apply_updates(dmg_server *server, void *segment, const dmg_update_bounds *bounds,
                              const dmg_pool_update_request *request, size_t request_bytes, dmg_pool_update_reply *reply)
 {
     memset(reply, 0, sizeof *reply);
@@ -75,7 +75,7 @@ dmg_status dmg_apply_updates(dmg_server *server, void *segment, uint64_t segment
         return status;
     }
     if (!dmg_server_is_coherent(server)) {
-        acquire_words(server, segment_bytes, request);
+        acquire_words(server, bounds, request);
     }
     const dmg_combine combine = (dmg_combine)request->combine;
     const uint32_t attribute_bytes = dmg_combine_bytes(combine);
@@ -88,8 +88,8 @@ dmg_status dmg_apply_updates(dmg_server *server, void *segment, uint64_t segment
         memcpy(&value, update + 4, attribute_bytes);
         uint64_t attribute;
         uint64_t activation;
-        if (!locate(request, index, segment_bytes, &attribute, &activation)) {
-            return dmg_error(DMG_ERR_PROTOCOL, "update %u of a message leads out of the segment", i);
+        if (!locate(request, index, bounds, &attribute, &activation)) {
+            return dmg_error(DMG_ERR_PROTOCOL, "update %u of a message leads out of the memory of its attributes", i);
         }
         bool half = attribute_bytes == 4 && index % 2 != 0;
         if (!dmg_combine_atomically(combine, word_at(segment, attribute), half, value, &swaps)) {

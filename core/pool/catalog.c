@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct catalog_entry {
-    uint64_t job;
+    dmg_catalog_owner owner;
     size_t bytes;
     char name[DMG_CATALOG_NAME_BYTES];
     char value[];
@@ -53,7 +53,8 @@ static uint32_t entries_lower_bound(const dmg_catalog *catalog, const char *name
     return low;
 }
 
-dmg_status dmg_catalog_insert(dmg_catalog *catalog, uint64_t job, const char *name, const void *value, size_t bytes)
+dmg_status dmg_catalog_insert(dmg_catalog *catalog, const dmg_catalog_owner *owner, const char *name, const void *value,
+                              size_t bytes)
 {
     bool is_there;
     uint32_t index = entries_lower_bound(catalog, name, &is_there);
@@ -67,7 +68,7 @@ dmg_status dmg_catalog_insert(dmg_catalog *catalog, uint64_t job, const char *na
     if (entry == NULL) {
         return dmg_error(DMG_ERR_MEMORY, "the memory node has no memory for the catalog entry \"%s\"", name);
     }
-    entry->job = job;
+    entry->owner = *owner;
     entry->bytes = bytes;
     memset(entry->name, 0, sizeof entry->name);
     memcpy(entry->name, name, strlen(name) + 1);
@@ -79,12 +80,28 @@ dmg_status dmg_catalog_insert(dmg_catalog *catalog, uint64_t job, const char *na
     return DMG_OK;
 }
 
+static dmg_status no_entry(const char *name)
+{
+    return dmg_error(DMG_ERR_NOT_FOUND, "the catalog has no entry \"%s\"", name);
+}
+
+dmg_status dmg_catalog_owner_of(const dmg_catalog *catalog, const char *name, const dmg_catalog_owner **owner)
+{
+    bool is_there;
+    uint32_t index = entries_lower_bound(catalog, name, &is_there);
+    if (!is_there) {
+        return no_entry(name);
+    }
+    *owner = &catalog->entries[index]->owner;
+    return DMG_OK;
+}
+
 dmg_status dmg_catalog_find(const dmg_catalog *catalog, const char *name, const void **value, size_t *bytes)
 {
     bool is_there;
     uint32_t index = entries_lower_bound(catalog, name, &is_there);
     if (!is_there) {
-        return dmg_error(DMG_ERR_NOT_FOUND, "the catalog has no entry \"%s\"", name);
+        return no_entry(name);
     }
     *value = catalog->entries[index]->value;
     *bytes = catalog->entries[index]->bytes;
@@ -96,7 +113,7 @@ dmg_status dmg_catalog_erase(dmg_catalog *catalog, const char *name)
     bool is_there;
     uint32_t index = entries_lower_bound(catalog, name, &is_there);
     if (!is_there) {
-        return dmg_error(DMG_ERR_NOT_FOUND, "the catalog has no entry \"%s\"", name);
+        return no_entry(name);
     }
     free(catalog->entries[index]);
     catalog->count--;
@@ -119,7 +136,7 @@ void dmg_catalog_erase_job(dmg_catalog *catalog, uint64_t job)
 {
     uint32_t kept = 0;
     for (uint32_t index = 0; index < catalog->count; index++) {
-        if (catalog->entries[index]->job == job) {
+        if (catalog->entries[index]->owner.job == job) {
             free(catalog->entries[index]);
         } else {
             catalog->entries[kept++] = catalog->entries[index];

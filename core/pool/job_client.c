@@ -1,9 +1,9 @@
 /*
  * Joining and leaving a job, as a compute node does it.
  *
- * Joining takes three steps: join at node 0 (answered when all have come, with the job's id); attach at every memory
- * node; tell node 0 and wait until all have attached. So no member can leave a memory node, and have the job released
- * there, before the others are known to it.
+ * Joining takes four steps: join at node 0 (answered when all have come, with the job's id); be given a ticket there;
+ * attach with it at every memory node; tell node 0 and wait until all have attached. So no member can leave a memory
+ * node, and have the job released there, before the others are known to it.
  */
 #include "core/base/error.h"
 #include "core/pool/pool.h"
@@ -25,6 +25,26 @@ static dmg_status call_tenant(dmg_channel *channel, uint16_t node, uint32_t type
     return dmg_pool_call_exact(channel, node, type, &request, sizeof request, NULL, 0);
 }
 
+/* Be given a ticket for a job whose secret this client knows, and attach at all nodes; `attached` is how many that
+ * were.
+ */
+static dmg_status attach_everywhere(dmg_channel *channel, uint64_t job, const uint8_t secret[DMG_SECRET_BYTES],
+                                    uint32_t *attached)
+{
+    dmg_job_ticket_request wanted = {.header = dmg_pool_header_make(), .job = job};
+    dmg_pool_attach_request request = {.header = dmg_pool_header_make()};
+    memcpy(wanted.secret, secret, sizeof wanted.secret);
+    *attached = 0;
+    dmg_status status =
+        dmg_pool_call_exact(channel, 0, DMG_JOB_TICKET, &wanted, sizeof wanted, &request.ticket, sizeof request.ticket);
+    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
+    while (status == DMG_OK && *attached < node_count) {
+        status = dmg_pool_call_exact(channel, (uint16_t)*attached, DMG_POOL_ATTACH, &request, sizeof request, NULL, 0);
+        *attached += status == DMG_OK;
+    }
+    return status;
+}
+
 /* Detach from nodes [0, attached), and leave. Goes on after an error; returns the first one, with its sentence. */
 static dmg_status job_quit(dmg_channel *channel, const dmg_job *job, uint32_t attached)
 {
@@ -41,11 +61,12 @@ static dmg_status job_quit(dmg_channel *channel, const dmg_job *job, uint32_t at
     return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
 }
 
-static dmg_status job_join(dmg_channel *channel, uint64_t parent, const char *name, uint32_t rank, uint32_t size,
-                           dmg_job *job)
+static dmg_status job_join(dmg_channel *channel, uint64_t parent, const dmg_job_pass *pass, const char *name,
+                           uint32_t rank, uint32_t size, dmg_job *job)
 {
     memset(job, 0, sizeof *job);
-    dmg_job_join_request request = {.header = dmg_pool_header_make(), .rank = rank, .size = size, .parent = parent};
+    dmg_job_join_request request = {
+        .header = dmg_pool_header_make(), .rank = rank, .size = size, .parent = parent, .pass = *pass};
     dmg_job_join_reply reply;
     dmg_status status = dmg_pool_name_copy(request.name, sizeof request.name, name, "a job");
     if (status == DMG_OK) {
@@ -55,12 +76,9 @@ static dmg_status job_join(dmg_channel *channel, uint64_t parent, const char *na
         return status;
     }
     dmg_job joined = {.id = reply.job, .rank = rank, .size = size};
-    uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
-    uint32_t attached = 0;
-    while (status == DMG_OK && attached < node_count) {
-        status = call_tenant(channel, (uint16_t)attached, DMG_POOL_ATTACH, &joined);
-        attached += status == DMG_OK;
-    }
+    uint32_t attached;
+    memcpy(joined.secret, pass->secret, sizeof joined.secret);
+    status = attach_everywhere(channel, joined.id, joined.secret, &attached);
     if (status == DMG_OK) {
         status = call_member(channel, DMG_JOB_READY, &joined);
     }
@@ -74,14 +92,17 @@ static dmg_status job_join(dmg_channel *channel, uint64_t parent, const char *na
     return DMG_OK;
 }
 
-dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job)
+dmg_status dmg_job_join(dmg_channel *channel, const dmg_job_pass *pass, const char *name, uint32_t rank, uint32_t size,
+                        dmg_job *job)
 {
-    return job_join(channel, 0, name, rank, size, job);
+    return job_join(channel, 0, pass, name, rank, size, job);
 }
 
 dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, const char *name, dmg_job *job)
 {
-    return job_join(channel, parent->id, name, parent->rank, parent->size, job);
+    dmg_job_pass pass = {0};
+    memcpy(pass.secret, parent->secret, sizeof pass.secret);
+    return job_join(channel, parent->id, &pass, name, parent->rank, parent->size, job);
 }
 
 dmg_status dmg_job_barrier(dmg_channel *channel, dmg_job *job, dmg_reduction *reduction)
@@ -145,21 +166,20 @@ dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job)
     return status;
 }
 
-dmg_status dmg_job_attach(dmg_channel *channel, uint64_t id)
+dmg_status dmg_job_attach(dmg_channel *channel, uint64_t id, const uint8_t secret[DMG_SECRET_BYTES])
 {
     const dmg_job job = {.id = id};
-    for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
-        dmg_status status = call_tenant(channel, (uint16_t)node, DMG_POOL_ATTACH, &job);
-        if (status != DMG_OK) {
-            char sentence[DMG_POOL_SENTENCE_BYTES];
-            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-            while (node-- > 0) {
-                (void)call_tenant(channel, (uint16_t)node, DMG_POOL_DETACH, &job);
-            }
-            return dmg_error(status, "%s", sentence);
-        }
+    uint32_t attached;
+    dmg_status status = attach_everywhere(channel, id, secret, &attached);
+    if (status == DMG_OK) {
+        return DMG_OK;
     }
-    return DMG_OK;
+    char sentence[DMG_POOL_SENTENCE_BYTES];
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    while (attached-- > 0) {
+        (void)call_tenant(channel, (uint16_t)attached, DMG_POOL_DETACH, &job);
+    }
+    return dmg_error(status, "%s", sentence);
 }
 
 dmg_status dmg_job_detach(dmg_channel *channel, uint64_t id)

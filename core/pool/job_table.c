@@ -28,6 +28,8 @@ typedef struct job {
     uint64_t id;
     uint64_t parent; /* id, or 0 */
     char name[DMG_JOB_NAME_BYTES];
+    uint8_t secret_hash[DMG_SECRET_BYTES];
+    dmg_pool_owner owner;
     job_stage stage;
     uint32_t size;
     uint32_t present;
@@ -127,7 +129,7 @@ static void job_forget_if_over(dmg_job_table *table, const job *over)
     }
 }
 
-static dmg_status job_make(dmg_job_table *table, const char *name, uint32_t size, job **made)
+static dmg_status job_make(dmg_job_table *table, const dmg_job_entrant *first, job **made)
 {
     for (uint32_t index = 0; index < table->count && table->count == DMG_JOBS_MAX; index++) {
         if (table->jobs[index]->present == 0) {
@@ -137,13 +139,16 @@ static dmg_status job_make(dmg_job_table *table, const char *name, uint32_t size
     if (table->count == DMG_JOBS_MAX) {
         return dmg_error(DMG_ERR_LIMIT, "the pool runs %d jobs already; try again when one has ended", DMG_JOBS_MAX);
     }
-    job *new_job = calloc(1, sizeof *new_job + size * sizeof new_job->members[0]);
+    job *new_job = calloc(1, sizeof *new_job + first->size * sizeof new_job->members[0]);
     if (new_job == NULL) {
-        return dmg_error(DMG_ERR_MEMORY, "memory node 0 has no memory for the job \"%s\"", name);
+        return dmg_error(DMG_ERR_MEMORY, "memory node 0 has no memory for the job \"%s\"", first->name);
     }
     new_job->id = ++table->last_id;
-    memcpy(new_job->name, name, strlen(name) + 1);
-    new_job->size = size;
+    memcpy(new_job->name, first->name, strlen(first->name) + 1);
+    new_job->size = first->size;
+    new_job->parent = first->parent;
+    memcpy(new_job->secret_hash, first->secret_hash, sizeof new_job->secret_hash);
+    new_job->owner = first->owner;
     table->jobs[table->count++] = new_job;
     *made = new_job;
     return DMG_OK;
@@ -322,12 +327,6 @@ static dmg_status job_arrive(dmg_job_table *table, job *here, uint32_t rank, uin
 
 /* ---- requests ---- */
 
-dmg_status dmg_job_table_join(dmg_job_table *table, uint64_t client, uint64_t reply_token, const char *name,
-                              uint32_t rank, uint32_t size)
-{
-    return dmg_job_table_join_within(table, client, reply_token, 0, name, rank, size);
-}
-
 static dmg_status find_parent(const dmg_job_table *table, uint64_t client, uint64_t id, uint32_t rank, uint32_t size,
                               job **parent)
 {
@@ -340,29 +339,48 @@ static dmg_status find_parent(const dmg_job_table *table, uint64_t client, uint6
     return status;
 }
 
-dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t parent_id,
-                                     const char *name, uint32_t rank, uint32_t size)
+/* The job that the entrant wants to join, made when there is none; DMG_ERR_DENIED when it is somebody else's. */
+static dmg_status job_enter(dmg_job_table *table, const dmg_job_entrant *entrant, const job *parent, job **entered)
 {
+    *entered = job_find_name(table, entrant->name);
+    if (*entered == NULL) {
+        dmg_job_entrant first = *entrant;
+        if (parent != NULL) {
+            memcpy(first.secret_hash, parent->secret_hash, sizeof first.secret_hash);
+            first.owner = parent->owner;
+        }
+        return job_make(table, &first, entered);
+    }
+    if ((*entered)->parent != entrant->parent) {
+        return dmg_error(DMG_ERR_ARGUMENT, "rank %u wants to join the job \"%s\" within another job than the others",
+                         entrant->rank, entrant->name);
+    }
+    /* Who is in the parent has shown its secret there. */
+    if (parent == NULL && !dmg_secret_is_equal((*entered)->secret_hash, entrant->secret_hash)) {
+        return dmg_error(DMG_ERR_DENIED,
+                         "the job \"%s\" is of %s, and rank %u does not know its secret: take another name",
+                         entrant->name, dmg_owner_print(&(*entered)->owner).text, entrant->rank);
+    }
+    return DMG_OK;
+}
+
+dmg_status dmg_job_table_join(dmg_job_table *table, const dmg_job_entrant *entrant)
+{
+    const char *name = entrant->name;
+    uint32_t rank = entrant->rank;
+    uint32_t size = entrant->size;
     if (size == 0 || size > DMG_JOB_SIZE_MAX || rank >= size) {
         return dmg_error(DMG_ERR_ARGUMENT, "rank %u of %u cannot join the job \"%s\": sizes are 1 to %d", rank, size,
                          name, DMG_JOB_SIZE_MAX);
     }
     job *parent;
-    dmg_status status = find_parent(table, client, parent_id, rank, size, &parent);
+    job *joined = NULL;
+    dmg_status status = find_parent(table, entrant->client, entrant->parent, rank, size, &parent);
+    if (status == DMG_OK) {
+        status = job_enter(table, entrant, parent, &joined);
+    }
     if (status != DMG_OK) {
         return status;
-    }
-    job *joined = job_find_name(table, name);
-    if (joined == NULL) {
-        status = job_make(table, name, size, &joined);
-        if (status != DMG_OK) {
-            return status;
-        }
-        joined->parent = parent_id;
-    }
-    if (joined->parent != parent_id) {
-        return dmg_error(DMG_ERR_ARGUMENT, "rank %u wants to join the job \"%s\" within another job than the others",
-                         rank, name);
     }
     if (parent != NULL && joined->stage == STAGE_JOINING) {
         child_check(table, joined, parent);
@@ -371,7 +389,7 @@ dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint
         if (rank < joined->size && joined->members[rank].state == MEMBER_ABSENT) {
             member_go(joined, rank);
         }
-        answer_failure(table, joined, reply_token);
+        answer_failure(table, joined, entrant->reply_token);
         job_forget_if_over(table, joined);
         return DMG_OK;
     }
@@ -384,9 +402,25 @@ dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint
         return dmg_error(DMG_ERR_EXISTS, "the job \"%s\" has a rank %u already", name, rank);
     }
     member->state = MEMBER_PRESENT;
-    member->client = client;
+    member->client = entrant->client;
     joined->present++;
-    return job_arrive(table, joined, rank, reply_token);
+    return job_arrive(table, joined, rank, entrant->reply_token);
+}
+
+dmg_status dmg_job_table_introduce(const dmg_job_table *table, uint64_t id, const uint8_t secret_hash[DMG_SECRET_BYTES],
+                                   const char **name, const dmg_pool_owner **owner)
+{
+    const job *introduced = job_find_id(table, id);
+    if (introduced == NULL) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "there is no job %llu", (unsigned long long)id);
+    }
+    if (!dmg_secret_is_equal(introduced->secret_hash, secret_hash)) {
+        return dmg_error(DMG_ERR_DENIED, "job %llu is of %s, and has another secret", (unsigned long long)id,
+                         dmg_owner_print(&introduced->owner).text);
+    }
+    *name = introduced->name;
+    *owner = &introduced->owner;
+    return DMG_OK;
 }
 
 dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t id, uint32_t rank)
@@ -479,8 +513,9 @@ void dmg_job_table_client_gone(dmg_job_table *table, uint64_t client, dmg_status
             }
             dmg_job_failure failure = {.status = DMG_ERR_PEER, .rank = DMG_JOB_NO_RANK};
             snprintf(failure.sentence, sizeof failure.sentence, "compute node %u %s", rank,
-                     why == DMG_OK ? "ended without leaving the job"
-                                   : "died, or was silent for longer than the peer timeout");
+                     why == DMG_OK          ? "ended without leaving the job"
+                     : why == DMG_ERR_LIMIT ? "has more channels than the pool lets one job have"
+                                            : "died, or was silent for longer than the peer timeout");
             job_fail(table, here, &failure);
             member_go(here, rank);
         }

@@ -15,6 +15,9 @@
  * A job can have a *parent*, a job of the same ranks. When the parent fails, so does the job; when a member leaves the
  * parent, the job fails that still waits for this member to join.
  *
+ * A job has a secret, of which the table keeps a hash, and an owner: those that the first member came with. Nobody else
+ * joins it.
+ *
  * Used by the serving thread alone. The table never answers from inside an answer: states are changed first, then
  * tokens are answered.
  */
@@ -45,13 +48,21 @@ uint32_t dmg_job_table_count(const dmg_job_table *table);
  * an error the caller answers it with the error context. Abort and leave never keep it.
  */
 
-/** `name` has been checked: terminated, not empty. */
-dmg_status dmg_job_table_join(dmg_job_table *table, uint64_t client, uint64_t reply_token, const char *name,
-                              uint32_t rank, uint32_t size);
-/** The same for a job that fails when its parent does, in which this member has to be with the same rank and size; 0:
- * no parent. */
-dmg_status dmg_job_table_join_within(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t parent,
-                                     const char *name, uint32_t rank, uint32_t size);
+typedef struct dmg_job_entrant {
+    uint64_t client;
+    uint64_t reply_token;
+    const char *name; /**< of the job; it has been checked: terminated, not empty */
+    uint32_t rank;
+    uint32_t size;
+    /** 0, or a job in which this member is with the same rank and size: when it fails, so does this one, which has its
+     * secret and owner. */
+    uint64_t parent;
+    uint8_t secret_hash[DMG_SECRET_BYTES];
+    dmg_pool_owner owner;
+} dmg_job_entrant;
+
+/** DMG_ERR_DENIED for another secret than the job's. */
+dmg_status dmg_job_table_join(dmg_job_table *table, const dmg_job_entrant *entrant);
 dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t job,
                                uint32_t rank);
 /** `reduction` NULL: this rank adds nothing to it. It is copied. */
@@ -61,6 +72,14 @@ dmg_status dmg_job_table_barrier(dmg_job_table *table, uint64_t client, uint64_t
 dmg_status dmg_job_table_abort(dmg_job_table *table, uint64_t client, uint64_t job, uint32_t rank, dmg_status status,
                                const char *sentence, dmg_job_failure *first);
 dmg_status dmg_job_table_leave(dmg_job_table *table, uint64_t client, uint64_t job, uint32_t rank);
+
+/**
+ * Who a job is, for those who know its secret. Both are the table's, valid until it changes.
+ * @return DMG_ERR_NOT_FOUND, also when it is over; DMG_ERR_DENIED for another secret
+ */
+dmg_status dmg_job_table_introduce(const dmg_job_table *table, uint64_t job,
+                                   const uint8_t secret_hash[DMG_SECRET_BYTES], const char **name,
+                                   const dmg_pool_owner **owner);
 
 /** A client closed (DMG_OK) or died. */
 void dmg_job_table_client_gone(dmg_job_table *table, uint64_t client, dmg_status why);

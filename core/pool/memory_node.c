@@ -6,9 +6,9 @@
 #include "core/pool/apply_updates.h"
 #include "core/pool/catalog.h"
 #include "core/pool/job_table.h"
+#include "core/pool/node_rights.h"
 #include "core/pool/protocol.h"
 #include "core/pool/segment_allocator.h"
-#include "core/pool/tenancy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@ struct dmg_memory_node {
     dmg_server *server;
     dmg_segment_allocator *allocator;
     dmg_tenancy *tenancy;
+    dmg_node_rights rights;
     dmg_catalog *catalog;      /* on node 0 only */
     dmg_job_table *jobs;       /* on node 0 only */
     uint64_t allocated_before; /* and when that changed */
@@ -123,12 +124,28 @@ static dmg_status handle_quarantine(dmg_memory_node *node, const dmg_request *re
     return answer(node, request, &reply, sizeof reply);
 }
 
+/* What it freed and others still wait for counts, too: nobody else can have it. */
+static dmg_status check_job_memory(dmg_memory_node *node, uint64_t job, uint64_t more_bytes)
+{
+    if (node->rights.limits.job_memory_bytes == 0) {
+        return DMG_OK;
+    }
+    return dmg_node_rights_check_memory(&node->rights,
+                                        dmg_segment_allocator_job_bytes(node->allocator, job) +
+                                            dmg_segment_allocator_quarantined_bytes(node->allocator, job),
+                                        more_bytes);
+}
+
 static dmg_status handle_allocate(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_pool_allocate_request *asked = request->payload;
     dmg_pool_allocate_reply reply;
-    dmg_status status = check_tenant(node, asked->job, request->client);
+    dmg_status status = asked->job != 0 ? check_tenant(node, asked->job, request->client)
+                                        : dmg_error(DMG_ERR_ARGUMENT, "memory belongs to a job, and 0 is none");
     dmg_server_look_for_ended(node->server);
+    if (status == DMG_OK) {
+        status = check_job_memory(node, asked->job, asked->bytes);
+    }
     if (status == DMG_OK) {
         status = dmg_segment_allocator_allocate(node->allocator, asked->bytes, asked->job, request->client,
                                                 &reply.offset, &reply.dirty_left);
@@ -152,7 +169,10 @@ static dmg_status handle_free(dmg_memory_node *node, const dmg_request *request)
     const dmg_pool_extent_request *asked = request->payload;
     uint64_t job = 0;
     dmg_status status = dmg_segment_allocator_job_of(node->allocator, asked->offset, &job);
-    if (status == DMG_OK && job != 0 && dmg_tenancy_has_others(node->tenancy, job, request->client)) {
+    if (status == DMG_OK) {
+        status = dmg_node_rights_check_job(&node->rights, job, request->client);
+    }
+    if (status == DMG_OK && dmg_tenancy_has_others(node->tenancy, job, request->client)) {
         /* One of them may be stopped, and not yet be given up. */
         status = dmg_segment_allocator_quarantine(node->allocator, asked->offset);
     } else if (status == DMG_OK) {
@@ -171,8 +191,8 @@ static dmg_status handle_usage(dmg_memory_node *node, const dmg_request *request
 
 static dmg_status handle_attach(dmg_memory_node *node, const dmg_request *request)
 {
-    const dmg_pool_tenant_request *asked = request->payload;
-    dmg_status status = dmg_tenancy_attach(node->tenancy, asked->job, request->client);
+    const dmg_pool_attach_request *asked = request->payload;
+    dmg_status status = dmg_node_rights_attach(&node->rights, &asked->ticket, request->client);
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
 }
 
@@ -183,14 +203,42 @@ static dmg_status handle_detach(dmg_memory_node *node, const dmg_request *reques
     return status != DMG_OK ? status : answer(node, request, NULL, 0);
 }
 
-static dmg_status handle_update(dmg_memory_node *node, const dmg_request *request)
+/* Where the extent ends that the offset is in; it has to be one of a job of this client. */
+static dmg_status find_own_end(const dmg_memory_node *node, uint64_t offset, uint64_t client, uint64_t *end)
 {
+    uint64_t job;
+    if (dmg_segment_allocator_extent_at(node->allocator, offset, &job, end) != DMG_OK) {
+        return dmg_error(DMG_ERR_PROTOCOL, "a message of updates leads out of the segment, or to free memory");
+    }
+    if (!dmg_tenancy_is_attached(node->tenancy, job, client)) {
+        return dmg_error(DMG_ERR_DENIED,
+                         "a message of updates leads to memory of job %llu, which this compute node is "
+                         "not in",
+                         (unsigned long long)job);
+    }
+    return DMG_OK;
+}
+
+static dmg_status apply_updates(dmg_memory_node *node, const dmg_request *request, dmg_pool_update_reply *reply)
+{
+    const dmg_pool_update_request *asked = request->payload;
     uint64_t bytes;
     void *segment = dmg_server_segment(node->server, &bytes);
-    dmg_pool_update_reply reply;
+    dmg_update_bounds bounds = {.activation_end = UINT64_MAX};
+    dmg_status status = find_own_end(node, asked->attributes, request->client, &bounds.attributes_end);
+    if (status == DMG_OK && asked->activation != 0) {
+        status = find_own_end(node, asked->activation, request->client, &bounds.activation_end);
+    }
+    node->rights.refusals.rights += status == DMG_ERR_DENIED;
+    return status == DMG_OK ? dmg_apply_updates(node->server, segment, &bounds, asked, request->bytes, reply) : status;
+}
+
+static dmg_status handle_update(dmg_memory_node *node, const dmg_request *request)
+{
+    dmg_pool_update_reply reply = {0};
     const dmg_pool_update_request *asked = request->payload;
     uint64_t started_ns = dmg_thread_cpu_ns();
-    dmg_status status = dmg_apply_updates(node->server, segment, bytes, asked, request->bytes, &reply);
+    dmg_status status = apply_updates(node, request, &reply);
     node->activity.offload_cpu_ns += dmg_thread_cpu_ns() - started_ns;
     node->activity.update_messages++;
     node->activity.updates += status == DMG_OK ? asked->count : 0;
@@ -244,7 +292,13 @@ static dmg_status handle_drop(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_pool_tenant_request *asked = request->payload;
     dmg_pool_bytes_reply reply = {0};
-    dmg_status status = dmg_tenancy_drop(node->tenancy, asked->job);
+    const dmg_tenant *tenant = dmg_tenancy_find(node->tenancy, asked->job);
+    dmg_status status = tenant != NULL && tenant->is_kept
+                            ? dmg_node_rights_check_job(&node->rights, asked->job, request->client)
+                            : DMG_OK;
+    if (status == DMG_OK) {
+        status = dmg_tenancy_drop(node->tenancy, asked->job);
+    }
     if (status == DMG_OK) {
         reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
         free_job(node, asked->job);
@@ -259,6 +313,50 @@ static dmg_status handle_kept(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_pool_tenant_request *asked = request->payload;
     dmg_pool_kept_reply reply = {.job = dmg_tenancy_next_kept(node->tenancy, asked->job)};
+    return answer(node, request, &reply, sizeof reply);
+}
+
+/* ---- rights ---- */
+
+static dmg_status handle_admin(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_admin_request *asked = request->payload;
+    dmg_status status = dmg_node_rights_administer(&node->rights, asked->shown, request->client);
+    if (status == DMG_OK) {
+        dmg_log(DMG_LOG_INFO, "admin_came", "node=%u client=%016" PRIx64 " client_pid=%d", node->node, request->client,
+                dmg_server_client_pid(node->server, request->client));
+    }
+    return status != DMG_OK ? status : answer(node, request, NULL, 0);
+}
+
+static dmg_status handle_limits(dmg_memory_node *node, const dmg_request *request)
+{
+    dmg_pool_limits_reply reply = {.limits = node->rights.limits, .refusals = node->rights.refusals};
+    return answer(node, request, &reply, sizeof reply);
+}
+
+static dmg_status handle_holding(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_pool_tenant_request *asked = request->payload;
+    dmg_pool_holding reply = {0};
+    const dmg_tenant *tenant = dmg_tenancy_next(node->tenancy, asked->job);
+    if (tenant != NULL) {
+        reply = (dmg_pool_holding){
+            .job = tenant->job,
+            .owner = tenant->owner,
+            .bytes = dmg_segment_allocator_job_bytes(node->allocator, tenant->job),
+            .quarantined_bytes = dmg_segment_allocator_quarantined_bytes(node->allocator, tenant->job),
+            .channels = dmg_node_rights_channels(&node->rights, tenant->job),
+            .lost = tenant->lost,
+            .is_kept = tenant->is_kept,
+        };
+        memcpy(reply.name, tenant->name, sizeof reply.name);
+        uint32_t position = 0;
+        uint64_t client;
+        while (dmg_tenancy_next_client(node->tenancy, tenant->job, &position, &client)) {
+            reply.clients++;
+        }
+    }
     return answer(node, request, &reply, sizeof reply);
 }
 
@@ -289,8 +387,11 @@ static dmg_status handle_catalog_put(dmg_memory_node *node, const dmg_request *r
     if (status == DMG_OK) {
         status = check_tenant(node, asked->job, request->client);
     }
+    const dmg_catalog_owner owner = {.job = asked->job,
+                                     .client = request->client,
+                                     .owner = dmg_node_rights_owner_of(&node->rights, request->client)};
     if (status == DMG_OK) {
-        status = dmg_catalog_insert(node->catalog, asked->job, asked->name, asked + 1, asked->bytes);
+        status = dmg_catalog_insert(node->catalog, &owner, asked->name, asked + 1, asked->bytes);
     }
     if (status == DMG_OK) {
         dmg_log(DMG_LOG_DEBUG, "catalog_put", "client=%016" PRIx64 " job=%" PRIu64 " name=\"%s\"", request->client,
@@ -311,12 +412,23 @@ static dmg_status handle_catalog_get(dmg_memory_node *node, const dmg_request *r
     return status != DMG_OK ? status : answer(node, request, value, bytes);
 }
 
+/* Remove an entry for a client that may do so. */
+static dmg_status erase_entry(dmg_memory_node *node, const char *name, uint64_t client)
+{
+    const dmg_catalog_owner *owner;
+    dmg_status status = dmg_catalog_owner_of(node->catalog, name, &owner);
+    if (status == DMG_OK) {
+        status = dmg_node_rights_check_entry(&node->rights, owner, client);
+    }
+    return status == DMG_OK ? dmg_catalog_erase(node->catalog, name) : status;
+}
+
 static dmg_status handle_catalog_remove(dmg_memory_node *node, const dmg_request *request)
 {
     const dmg_catalog_name_request *asked = request->payload;
     dmg_status status = check_name(asked->name, sizeof asked->name, "a catalog entry");
     if (status == DMG_OK) {
-        status = dmg_catalog_erase(node->catalog, asked->name);
+        status = erase_entry(node, asked->name, request->client);
     }
     if (status == DMG_OK) {
         dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", request->client, asked->name);
@@ -353,7 +465,7 @@ static dmg_status handle_catalog_remove_unused(dmg_memory_node *node, const dmg_
         status = dmg_error(DMG_ERR_EXISTS, "the catalog entry \"%s\" is in use: there is \"%s\"", asked->name, user);
     }
     if (status == DMG_OK) {
-        status = dmg_catalog_erase(node->catalog, asked->name);
+        status = erase_entry(node, asked->name, request->client);
     }
     if (status == DMG_OK) {
         dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", request->client, asked->name);
@@ -376,10 +488,48 @@ static dmg_status handle_join(dmg_memory_node *node, const dmg_request *request)
     if (status != DMG_OK) {
         return status;
     }
-    dmg_log(DMG_LOG_DEBUG, "job_joined", "client=%016" PRIx64 " job=\"%s\" rank=%u size=%u", request->client,
-            asked->name, asked->rank, asked->size);
-    return dmg_job_table_join_within(node->jobs, request->client, request->reply_token, asked->parent, asked->name,
-                                     asked->rank, asked->size);
+    dmg_job_entrant entrant = {.client = request->client,
+                               .reply_token = request->reply_token,
+                               .name = asked->name,
+                               .rank = asked->rank,
+                               .size = asked->size,
+                               .parent = asked->parent,
+                               .owner = asked->pass.owner};
+    static const uint8_t nobody[DMG_SECRET_BYTES];
+    dmg_secret_hash(asked->pass.secret, entrant.secret_hash);
+    if (!dmg_secret_is_equal(asked->pass.owner.identity, nobody)) {
+        dmg_secret_hash(asked->pass.owner.identity, entrant.owner.identity);
+    }
+    status = dmg_owner_check(&entrant.owner);
+    if (status == DMG_OK) {
+        status = dmg_node_rights_check_size(&node->rights, asked->name, asked->size);
+    }
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_log(DMG_LOG_DEBUG, "job_joined", "client=%016" PRIx64 " job=\"%s\" rank=%u size=%u by=\"%s\"", request->client,
+            asked->name, asked->rank, asked->size, dmg_owner_print(&entrant.owner).text);
+    status = dmg_job_table_join(node->jobs, &entrant);
+    node->rights.refusals.rights += status == DMG_ERR_DENIED;
+    return status;
+}
+
+static dmg_status handle_ticket(dmg_memory_node *node, const dmg_request *request)
+{
+    const dmg_job_ticket_request *asked = request->payload;
+    uint8_t hash[DMG_SECRET_BYTES];
+    const char *name;
+    const dmg_pool_owner *owner;
+    dmg_secret_hash(asked->secret, hash);
+    dmg_status status = dmg_job_table_introduce(node->jobs, asked->job, hash, &name, &owner);
+    if (status != DMG_OK) {
+        node->rights.refusals.rights += status == DMG_ERR_DENIED;
+        return status;
+    }
+    dmg_job_ticket ticket = {.job = asked->job, .client = request->client, .owner = *owner};
+    memcpy(ticket.name, name, strlen(name));
+    dmg_ticket_seal(&node->rights.key, &ticket);
+    return answer(node, request, &ticket, sizeof ticket);
 }
 
 static dmg_status handle_ready(dmg_memory_node *node, const dmg_request *request)
@@ -436,7 +586,7 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_POOL_ZERO - DMG_POOL_ALLOCATE] = {handle_zero, EXACTLY(dmg_pool_extent_request), false},
     [DMG_POOL_FREE - DMG_POOL_ALLOCATE] = {handle_free, EXACTLY(dmg_pool_extent_request), false},
     [DMG_POOL_USAGE - DMG_POOL_ALLOCATE] = {handle_usage, EXACTLY(dmg_pool_header), false},
-    [DMG_POOL_ATTACH - DMG_POOL_ALLOCATE] = {handle_attach, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_ATTACH - DMG_POOL_ALLOCATE] = {handle_attach, EXACTLY(dmg_pool_attach_request), false},
     [DMG_POOL_DETACH - DMG_POOL_ALLOCATE] = {handle_detach, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_UPDATE -
         DMG_POOL_ALLOCATE] = {handle_update, sizeof(dmg_pool_update_request), DMG_MESSAGE_BYTES_MAX, false},
@@ -445,6 +595,7 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_CATALOG_GET - DMG_POOL_ALLOCATE] = {handle_catalog_get, EXACTLY(dmg_catalog_name_request), true},
     [DMG_CATALOG_REMOVE - DMG_POOL_ALLOCATE] = {handle_catalog_remove, EXACTLY(dmg_catalog_name_request), true},
     [DMG_JOB_JOIN - DMG_POOL_ALLOCATE] = {handle_join, EXACTLY(dmg_job_join_request), true},
+    [DMG_JOB_TICKET - DMG_POOL_ALLOCATE] = {handle_ticket, EXACTLY(dmg_job_ticket_request), true},
     [DMG_JOB_READY - DMG_POOL_ALLOCATE] = {handle_ready, EXACTLY(dmg_job_member_request), true},
     [DMG_JOB_BARRIER - DMG_POOL_ALLOCATE] = {handle_barrier, EXACTLY(dmg_job_barrier_request), true},
     [DMG_JOB_ABORT - DMG_POOL_ALLOCATE] = {handle_abort, EXACTLY(dmg_job_abort_request), true},
@@ -453,6 +604,9 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_POOL_DROP - DMG_POOL_ALLOCATE] = {handle_drop, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_KEPT - DMG_POOL_ALLOCATE] = {handle_kept, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_QUARANTINE - DMG_POOL_ALLOCATE] = {handle_quarantine, EXACTLY(dmg_pool_header), false},
+    [DMG_POOL_ADMIN - DMG_POOL_ALLOCATE] = {handle_admin, EXACTLY(dmg_pool_admin_request), false},
+    [DMG_POOL_LIMITS - DMG_POOL_ALLOCATE] = {handle_limits, EXACTLY(dmg_pool_header), false},
+    [DMG_POOL_HOLDING - DMG_POOL_ALLOCATE] = {handle_holding, EXACTLY(dmg_pool_tenant_request), false},
     [DMG_POOL_ACTIVITY - DMG_POOL_ALLOCATE] = {handle_activity, EXACTLY(dmg_pool_header), false},
     [DMG_CATALOG_NEXT - DMG_POOL_ALLOCATE] = {handle_catalog_next, EXACTLY(dmg_catalog_two_names_request), true},
     [DMG_CATALOG_REMOVE_UNUSED -
@@ -498,7 +652,15 @@ static void on_client_gone(void *context, dmg_server *server, uint64_t client, d
     if (node->jobs != NULL) {
         dmg_job_table_client_gone(node->jobs, client, why);
     }
+    dmg_node_rights_forget(&node->rights, client);
     dmg_tenancy_client_gone(node->tenancy, client, dmg_server_is_lost(server, client));
+}
+
+static const char *on_channel(void *context, dmg_server *server, uint64_t client)
+{
+    (void)server;
+    dmg_memory_node *node = context;
+    return dmg_node_rights_check_channels(&node->rights, client) == DMG_OK ? NULL : dmg_error_message();
 }
 
 static void on_client_ended(void *context, dmg_server *server, uint64_t client)
@@ -545,6 +707,7 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
         .segment = options->segment,
         .peer_timeout_ns = options->peer_timeout_ns,
         .on_request = on_request,
+        .on_channel = on_channel,
         .on_client_gone = on_client_gone,
         .on_client_ended = on_client_ended,
         .on_round = tidy,
@@ -563,6 +726,9 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
     }
     if (status == DMG_OK) {
         status = dmg_tenancy_create(release_job, node, &node->tenancy);
+    }
+    if (status == DMG_OK) {
+        dmg_node_rights_start(&node->rights, node->server, node->tenancy, options->admin, &options->limits);
     }
     if (status == DMG_OK && options->node == 0) {
         status = dmg_catalog_create(&node->catalog);

@@ -8,7 +8,7 @@
 #ifndef DMG_CORE_POOL_MEMORY_NODE_H
 #define DMG_CORE_POOL_MEMORY_NODE_H
 
-#include "transport/transport.h"
+#include "core/pool/rights.h"
 
 typedef struct dmg_memory_node dmg_memory_node;
 
@@ -19,6 +19,10 @@ typedef struct dmg_memory_node_options {
     dmg_segment_options segment;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
+    /** A secret that all memory nodes of a pool have, and that nobody needs who works on it: whoever knows it may do
+     * everything there. */
+    uint8_t admin[DMG_SECRET_BYTES];
+    dmg_pool_limits limits;
 } dmg_memory_node_options;
 
 dmg_status dmg_memory_node_create(const dmg_memory_node_options *options, dmg_memory_node **node);

@@ -135,6 +135,55 @@ void dmg_node_activity_subtract(dmg_node_activity *later, const dmg_node_activit
     later->applied -= earlier->applied;
 }
 
+/* ---- rights ---- */
+
+static bool is_text(const char *text, size_t capacity)
+{
+    return memchr(text, 0, capacity) != NULL;
+}
+
+dmg_status dmg_pool_holding_next(dmg_channel *channel, uint16_t node, uint64_t after, dmg_pool_holding *holding)
+{
+    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = after};
+    dmg_status status =
+        dmg_pool_call_exact(channel, node, DMG_POOL_HOLDING, &request, sizeof request, holding, sizeof *holding);
+    if (status == DMG_OK &&
+        ((holding->job != 0 && holding->job <= after) || !is_text(holding->name, sizeof holding->name) ||
+         !is_text(holding->owner.user_name, sizeof holding->owner.user_name) ||
+         !is_text(holding->owner.host, sizeof holding->owner.host))) {
+        status = dmg_error(DMG_ERR_PROTOCOL, "memory node %u lists its jobs out of order, or without names", node);
+    }
+    return status;
+}
+
+dmg_status dmg_pool_ask_limits(dmg_channel *channel, uint16_t node, dmg_pool_limits *limits,
+                               dmg_pool_refusals *refusals)
+{
+    dmg_pool_header request = dmg_pool_header_make();
+    dmg_pool_limits_reply reply;
+    dmg_status status =
+        dmg_pool_call_exact(channel, node, DMG_POOL_LIMITS, &request, sizeof request, &reply, sizeof reply);
+    if (status == DMG_OK && limits != NULL) {
+        *limits = reply.limits;
+    }
+    if (status == DMG_OK && refusals != NULL) {
+        *refusals = reply.refusals;
+    }
+    return status;
+}
+
+dmg_status dmg_pool_administer(dmg_channel *channel, const uint8_t admin[DMG_SECRET_BYTES])
+{
+    const dmg_client *client = dmg_channel_client(channel);
+    dmg_pool_admin_request request = {.header = dmg_pool_header_make()};
+    dmg_status status = DMG_OK;
+    dmg_admin_show(admin, dmg_client_id(client), request.shown);
+    for (uint32_t node = 0; node < dmg_client_node_count(client) && status == DMG_OK; node++) {
+        status = dmg_pool_call_exact(channel, (uint16_t)node, DMG_POOL_ADMIN, &request, sizeof request, NULL, 0);
+    }
+    return status;
+}
+
 /* ---- what jobs leave behind ---- */
 
 /* The same request about a job to every node; the answers are added up. Goes on after an error, and returns the first
@@ -149,7 +198,7 @@ static dmg_status call_all(dmg_channel *channel, uint32_t type, uint64_t job, ui
         dmg_pool_bytes_reply reply = {0};
         dmg_status status =
             dmg_pool_call_exact(channel, (uint16_t)node, type, &request, sizeof request, &reply, sizeof reply);
-        sum += reply.bytes;
+        sum += status == DMG_OK ? reply.bytes : 0; /* else there is a sentence */
         if (status != DMG_OK && first == DMG_OK) {
             first = status;
             snprintf(sentence, sizeof sentence, "%s", dmg_error_message());

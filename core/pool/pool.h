@@ -8,26 +8,29 @@
 #define DMG_CORE_POOL_POOL_H
 
 #include "core/pool/range_array.h"
+#include "core/pool/rights.h"
 
 /* ---- memory ---- */
 
 /**
  * Allocate an extent on a node: zeroed, aligned to 4,096 bytes. Compute nodes take large extents and cut them up
- * themselves. It belongs to the pool: it outlives this client unless `job` is not 0, when it is freed at the end of
- * that job at the latest; this client must have joined that job. DMG_ERR_MEMORY says what the node has left.
+ * themselves. It belongs to `job`, which this client is in or attached to, and is freed at its end at the latest.
+ * DMG_ERR_MEMORY says what the node has left, DMG_ERR_LIMIT what the job may have.
  */
 dmg_status dmg_pool_allocate(dmg_channel *channel, uint16_t node, uint64_t job, uint64_t bytes, dmg_address *address);
+/** DMG_ERR_DENIED for what belongs neither to a job of this client nor to one of the same identity. */
 dmg_status dmg_pool_free(dmg_channel *channel, dmg_address address);
 /**
- * Keep the extents of a job beyond its end, on all nodes: from then on they belong to the pool as a whole, under the
- * job's id. This client must be in the job or attached to it. `*bytes` (may be NULL) is how many they are. Entries of
- * the catalog are not kept. When it fails half-way, some nodes keep them: dmg_pool_kept finds such jobs, and
+ * Keep the extents of a job beyond its end, on all nodes: from then on they belong to the identity behind the job,
+ * under the job's id. This client must be in the job or attached to it. `*bytes` (may be NULL) is how many they are.
+ * Entries of the catalog are not kept. When it fails half-way, some nodes keep them: dmg_pool_kept finds such jobs, and
  * dmg_pool_drop frees what they left.
  */
 dmg_status dmg_pool_keep(dmg_channel *channel, uint64_t job, uint64_t *bytes);
 /**
  * Free the extents that a job has left behind, on all nodes. A node that keeps none of it is passed over.
- * DMG_ERR_EXISTS while anybody is in the job. `*bytes` (may be NULL) is what was freed.
+ * DMG_ERR_EXISTS while anybody is in the job; DMG_ERR_DENIED, naming the owner, unless this client is in a job of the
+ * same identity, or the admin. `*bytes` (may be NULL) is what was freed.
  */
 dmg_status dmg_pool_drop(dmg_channel *channel, uint64_t job, uint64_t *bytes);
 /** The first job behind `after` whose extents a node keeps, and that nobody is in any more; 0: there is none. */
@@ -47,6 +50,32 @@ typedef struct dmg_pool_quarantined {
 } dmg_pool_quarantined;
 
 dmg_status dmg_pool_quarantine(dmg_channel *channel, uint16_t node, dmg_pool_quarantined *quarantined);
+
+/* ---- rights ---- */
+
+/** Names of jobs, with the terminating zero. */
+#define DMG_JOB_NAME_BYTES 64
+
+/** What a job has on a node. It travels as it is. */
+typedef struct dmg_pool_holding {
+    uint64_t job;                  /**< 0: there is no further one */
+    char name[DMG_JOB_NAME_BYTES]; /**< of the job */
+    dmg_pool_owner owner;          /**< its identity as the pool keeps it */
+    uint64_t bytes;                /**< in extents, without those in quarantine */
+    uint64_t quarantined_bytes;
+    uint32_t clients;  /**< attached to it */
+    uint32_t channels; /**< of those */
+    uint32_t lost;     /**< memberships of clients that were given up and have not ended */
+    uint32_t is_kept;  /**< 0 or 1 */
+} dmg_pool_holding;
+
+/** The first job behind `after` that has anything on the node. */
+dmg_status dmg_pool_holding_next(dmg_channel *channel, uint16_t node, uint64_t after, dmg_pool_holding *holding);
+/** What a job may have of a node, and what was refused there so far; each may be NULL. */
+dmg_status dmg_pool_ask_limits(dmg_channel *channel, uint16_t node, dmg_pool_limits *limits,
+                               dmg_pool_refusals *refusals);
+/** From now on, on all nodes, this client may do what otherwise only owners may. DMG_ERR_DENIED for a wrong secret. */
+dmg_status dmg_pool_administer(dmg_channel *channel, const uint8_t admin[DMG_SECRET_BYTES]);
 
 /** How much of something each memory node gets. Plain data: it travels in the catalog. */
 typedef struct dmg_pool_shares {
@@ -103,8 +132,8 @@ dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *arr
 #define DMG_CATALOG_VALUE_BYTES 4096
 
 /**
- * DMG_ERR_EXISTS when the name is taken. `job` as in dmg_pool_allocate: not 0 ties the entry to the job, which this
- * client must be in. Names have 1 to 63 bytes.
+ * DMG_ERR_EXISTS when the name is taken. `job` not 0 ties the entry to the job, which this client must be in; else it
+ * stays, and belongs to the identity behind this client. Names have 1 to 63 bytes.
  */
 dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name, const void *value, size_t bytes);
 /**
@@ -112,6 +141,7 @@ dmg_status dmg_catalog_put(dmg_channel *channel, uint64_t job, const char *name,
  * with its size in `*bytes`.
  */
 dmg_status dmg_catalog_get(dmg_channel *channel, const char *name, void *value, size_t *bytes);
+/** DMG_ERR_NOT_FOUND; DMG_ERR_DENIED for what belongs to another job and identity than this client's. */
 dmg_status dmg_catalog_remove(dmg_channel *channel, const char *name);
 /**
  * Remove an entry unless another one's name begins with `prefix`: that is DMG_ERR_EXISTS. In one step, so that who puts
@@ -139,6 +169,7 @@ typedef struct dmg_job {
     uint32_t rank;
     uint32_t size;
     uint64_t barriers; /**< passed so far; both sides check it */
+    uint8_t secret[DMG_SECRET_BYTES];
 } dmg_job;
 
 /**
@@ -146,14 +177,19 @@ typedef struct dmg_job {
  * the wish, unique from 0 to size - 1. When any member dies before it left, all others' barriers (and joins) fail with
  * DMG_ERR_PEER naming its rank.
  *
+ * The first member's pass is the job's: who comes with another secret is DMG_ERR_DENIED. A job of more compute nodes,
+ * or whose members have more channels, than the pool lets one job have is DMG_ERR_LIMIT.
+ *
  * Take a fresh name for each run: a job that failed while it was joining is remembered, so that ranks which come late
  * hear of it. A rank that is taken is DMG_ERR_EXISTS, another size than the first member's DMG_ERR_ARGUMENT.
  */
-dmg_status dmg_job_join(dmg_channel *channel, const char *name, uint32_t rank, uint32_t size, dmg_job *job);
+dmg_status dmg_job_join(dmg_channel *channel, const dmg_job_pass *pass, const char *name, uint32_t rank, uint32_t size,
+                        dmg_job *job);
 /**
- * Join a job of the same ranks as `parent`, a job that this rank is in. It fails when the parent does: so a rank that
- * waits for others to join hears when one of them dies (DMG_ERR_PEER) or leaves the parent (DMG_ERR_CANCELLED),
- * although that one had not joined yet. When it fails, the parent does not. The others join it within the same parent.
+ * Join a job of the same ranks and secret as `parent`, a job that this rank is in. It fails when the parent does: so a
+ * rank that waits for others to join hears when one of them dies (DMG_ERR_PEER) or leaves the parent
+ * (DMG_ERR_CANCELLED), although that one had not joined yet. When it fails, the parent does not. The others join it
+ * within the same parent.
  */
 dmg_status dmg_job_join_within(dmg_channel *channel, const dmg_job *parent, const char *name, dmg_job *job);
 /**
@@ -188,9 +224,10 @@ dmg_status dmg_job_failure_error(const dmg_job_failure *failure, uint32_t own);
 dmg_status dmg_job_leave(dmg_channel *channel, dmg_job *job);
 /**
  * Attach to a job without a rank in it, on all nodes: while this client is attached, what the job has in the pool
- * stays. At least one member must be in the job when this is called, and until it returns.
+ * stays. At least one member must be in the job when this is called, and until it returns. DMG_ERR_DENIED unless this
+ * is the job's secret.
  */
-dmg_status dmg_job_attach(dmg_channel *channel, uint64_t job);
+dmg_status dmg_job_attach(dmg_channel *channel, uint64_t job, const uint8_t secret[DMG_SECRET_BYTES]);
 /** Undo dmg_job_attach. */
 dmg_status dmg_job_detach(dmg_channel *channel, uint64_t job);
 

@@ -13,11 +13,9 @@
 
 #include <assert.h>
 
-#define DMG_POOL_PROTOCOL_VERSION 4
+#define DMG_POOL_PROTOCOL_VERSION 5
 /** The longest sentence that a member of a job can leave for the others, with its terminating zero. */
 #define DMG_POOL_SENTENCE_BYTES DMG_JOB_SENTENCE_BYTES
-/** Names of jobs, with the terminating zero. */
-#define DMG_JOB_NAME_BYTES 64
 
 /** Message types. Those of the pool are for every memory node, those of the catalog and of jobs for node 0. */
 enum {
@@ -25,7 +23,7 @@ enum {
     DMG_POOL_ZERO,                              /**< dmg_pool_extent_request -> dmg_pool_zero_reply */
     DMG_POOL_FREE,                              /**< dmg_pool_extent_request */
     DMG_POOL_USAGE,                             /**< dmg_pool_header -> dmg_pool_usage_reply */
-    DMG_POOL_ATTACH,                            /**< dmg_pool_tenant_request */
+    DMG_POOL_ATTACH,                            /**< dmg_pool_attach_request */
     DMG_POOL_DETACH,                            /**< dmg_pool_tenant_request */
     DMG_POOL_UPDATE,                            /**< dmg_pool_update_request and updates -> dmg_pool_update_reply */
     DMG_POOL_KEEP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
@@ -33,12 +31,16 @@ enum {
     DMG_POOL_KEPT,                              /**< dmg_pool_tenant_request -> dmg_pool_kept_reply */
     DMG_POOL_ACTIVITY,                          /**< dmg_pool_header -> dmg_node_activity */
     DMG_POOL_QUARANTINE,                        /**< dmg_pool_header -> dmg_pool_quarantined */
+    DMG_POOL_ADMIN,                             /**< dmg_pool_admin_request */
+    DMG_POOL_LIMITS,                            /**< dmg_pool_header -> dmg_pool_limits_reply */
+    DMG_POOL_HOLDING,                           /**< dmg_pool_tenant_request -> dmg_pool_holding */
     DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
     DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
     DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */
     DMG_CATALOG_NEXT,          /**< dmg_catalog_two_names_request -> the name, empty when there is none */
     DMG_CATALOG_REMOVE_UNUSED, /**< dmg_catalog_two_names_request */
     DMG_JOB_JOIN,              /**< dmg_job_join_request -> dmg_job_join_reply, when all have joined */
+    DMG_JOB_TICKET,            /**< dmg_job_ticket_request -> dmg_job_ticket */
     DMG_JOB_READY,             /**< dmg_job_member_request, answered when all are ready */
     DMG_JOB_BARRIER,           /**< dmg_job_barrier_request -> dmg_reduction, when all have come */
     DMG_JOB_ABORT,             /**< dmg_job_abort_request -> dmg_job_failure, of the first who failed */
@@ -53,7 +55,7 @@ typedef struct dmg_pool_header {
 
 typedef struct dmg_pool_allocate_request {
     dmg_pool_header header;
-    uint64_t job; /**< one that this client is attached to, or 0 */
+    uint64_t job; /**< one that this client is attached to */
     uint64_t bytes;
 } dmg_pool_allocate_request;
 
@@ -81,6 +83,30 @@ typedef struct dmg_pool_tenant_request {
     dmg_pool_header header;
     uint64_t job;
 } dmg_pool_tenant_request;
+
+/** Who node 0 let into a job, and for whom: sealed (ticket.h), and good for this client alone. */
+typedef struct dmg_job_ticket {
+    uint64_t job;
+    uint64_t client;
+    dmg_pool_owner owner; /**< with a hash of the identity that was shown */
+    char name[DMG_JOB_NAME_BYTES];
+    uint8_t seal[DMG_SECRET_BYTES];
+} dmg_job_ticket;
+
+typedef struct dmg_pool_attach_request {
+    dmg_pool_header header;
+    dmg_job_ticket ticket;
+} dmg_pool_attach_request;
+
+typedef struct dmg_pool_admin_request {
+    dmg_pool_header header;
+    uint8_t shown[DMG_SECRET_BYTES]; /**< dmg_admin_show */
+} dmg_pool_admin_request;
+
+typedef struct dmg_pool_limits_reply {
+    dmg_pool_limits limits;
+    dmg_pool_refusals refusals;
+} dmg_pool_limits_reply;
 
 /** Bytes of a job's extents on the node, which are kept now, or were freed. */
 typedef struct dmg_pool_bytes_reply {
@@ -133,8 +159,15 @@ typedef struct dmg_job_join_request {
     char name[DMG_JOB_NAME_BYTES];
     uint32_t rank;
     uint32_t size;
-    uint64_t parent; /**< a job of the same ranks, or 0 */
+    uint64_t parent;   /**< a job of the same ranks, whose secret and owner this one has, or 0 */
+    dmg_job_pass pass; /**< not looked at when there is a parent */
 } dmg_job_join_request;
+
+typedef struct dmg_job_ticket_request {
+    dmg_pool_header header;
+    uint64_t job;
+    uint8_t secret[DMG_SECRET_BYTES]; /**< of the job */
+} dmg_job_ticket_request;
 
 typedef struct dmg_job_join_reply {
     uint64_t job;
@@ -168,6 +201,11 @@ static_assert(sizeof(dmg_catalog_put_request) + DMG_CATALOG_VALUE_BYTES <= DMG_M
               "the largest catalog entry must fit into a message");
 static_assert(sizeof(dmg_reduction) == 8 * (DMG_REDUCE_SUMS + DMG_REDUCE_REALS + 4),
               "a reduction travels as it is: it must have no padding");
+
+static_assert(sizeof(dmg_pool_owner) == DMG_SECRET_BYTES + 8 + DMG_USER_NAME_BYTES + DMG_HOST_NAME_BYTES &&
+                  sizeof(dmg_job_ticket) == 16 + sizeof(dmg_pool_owner) + DMG_JOB_NAME_BYTES + DMG_SECRET_BYTES &&
+                  sizeof(dmg_pool_limits) == 16,
+              "what is sealed, or travels as it is, has no padding");
 
 static inline dmg_pool_header dmg_pool_header_make(void)
 {

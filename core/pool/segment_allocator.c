@@ -311,6 +311,19 @@ dmg_status dmg_segment_allocator_job_of(const dmg_segment_allocator *allocator, 
     return DMG_OK;
 }
 
+dmg_status dmg_segment_allocator_extent_at(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t *job,
+                                           uint64_t *end)
+{
+    uint32_t behind = offset == UINT64_MAX ? allocator->count : extents_lower_bound(allocator, offset + 1);
+    const extent *found = behind > 0 ? &allocator->extents[behind - 1] : NULL;
+    if (found == NULL || offset - found->offset >= found->bytes || found->is_quarantined) {
+        return dmg_error(DMG_ERR_NOT_FOUND, "no extent has the offset %llu", (unsigned long long)offset);
+    }
+    *job = found->job;
+    *end = found->offset + found->bytes;
+    return DMG_OK;
+}
+
 dmg_status dmg_segment_allocator_quarantine(dmg_segment_allocator *allocator, uint64_t offset)
 {
     extent *found = extents_find(allocator, offset);

@@ -76,6 +76,10 @@ dmg_status dmg_segment_allocator_free(dmg_segment_allocator *allocator, uint64_t
 void dmg_segment_allocator_free_job(dmg_segment_allocator *allocator, uint64_t job);
 /** The job of the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does, or it is in quarantine. */
 dmg_status dmg_segment_allocator_job_of(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t *job);
+/** The extent that the offset lies in: its job, and where it ends. DMG_ERR_NOT_FOUND when there is none, or it is in
+ * quarantine. */
+dmg_status dmg_segment_allocator_extent_at(const dmg_segment_allocator *allocator, uint64_t offset, uint64_t *job,
+                                           uint64_t *end);
 /** Free the extent that begins at the offset into quarantine. DMG_ERR_NOT_FOUND when none does. */
 dmg_status dmg_segment_allocator_quarantine(dmg_segment_allocator *allocator, uint64_t offset);
 /** Free all extents of a job (not 0) into quarantine. */

@@ -9,15 +9,14 @@
  * A client may be lost: gone, while its process may still write to what it knew of. Its attachments then no longer keep
  * the job, but stay as a debt of it: as long as a job has lost members, its memory must not be given to others.
  *
+ * A job that has anything here, attachments or what it keeps, is a *tenant*, with the name of who is behind it.
+ *
  * Used by the serving thread alone.
  */
 #ifndef DMG_CORE_POOL_TENANCY_H
 #define DMG_CORE_POOL_TENANCY_H
 
-#include "dmgraph/status.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "core/pool/pool.h"
 
 /** Attachments that a memory node keeps at once. */
 #define DMG_TENANCY_ATTACHMENTS_MAX 16384
@@ -25,6 +24,15 @@
 #define DMG_TENANCY_KEPT_MAX 4096
 
 typedef struct dmg_tenancy dmg_tenancy;
+
+typedef struct dmg_tenant {
+    uint64_t job; /**< not 0 */
+    dmg_pool_owner owner;
+    char name[DMG_JOB_NAME_BYTES]; /**< of the job; terminated */
+    uint32_t attached;             /**< attachments */
+    uint32_t lost;                 /**< attachments of lost clients */
+    bool is_kept;
+} dmg_tenant;
 
 /** A job has no attachment left: free what it has here, its extents only when they are not kept. */
 typedef void (*dmg_tenancy_release)(void *context, uint64_t job, bool is_kept);
@@ -34,8 +42,12 @@ typedef void (*dmg_tenancy_settle)(void *context, uint64_t job);
 dmg_status dmg_tenancy_create(dmg_tenancy_release release, void *context, dmg_tenancy **tenancy);
 /** NULL is allowed. Releases nothing. */
 void dmg_tenancy_destroy(dmg_tenancy *tenancy);
-/** A client that has several ranks of a job attaches as often. DMG_ERR_ARGUMENT for job 0, DMG_ERR_LIMIT. */
-dmg_status dmg_tenancy_attach(dmg_tenancy *tenancy, uint64_t job, uint64_t client);
+/**
+ * Attach a client to a job, whose name and owner are taken from whoever attaches first. A client that has several ranks
+ * of a job attaches as often. DMG_ERR_ARGUMENT for job 0, DMG_ERR_LIMIT, DMG_ERR_MEMORY.
+ */
+dmg_status dmg_tenancy_attach(dmg_tenancy *tenancy, uint64_t job, const char *name, const dmg_pool_owner *owner,
+                              uint64_t client);
 bool dmg_tenancy_is_attached(const dmg_tenancy *tenancy, uint64_t job, uint64_t client);
 /** Undo one attachment. DMG_ERR_NOT_FOUND. */
 dmg_status dmg_tenancy_detach(dmg_tenancy *tenancy, uint64_t job, uint64_t client);
@@ -50,8 +62,17 @@ bool dmg_tenancy_has_others(const dmg_tenancy *tenancy, uint64_t job, uint64_t c
 /** Go through the lost members of jobs: `*position` is 0 at first. False at the end. */
 bool dmg_tenancy_next_lost(const dmg_tenancy *tenancy, uint32_t *position, uint64_t *job, uint64_t *client);
 
-/** Remember that the extents of a job stay behind when it ends. Doing it again changes nothing. DMG_ERR_LIMIT,
- * DMG_ERR_MEMORY. */
+/** The job, or NULL; valid until the tenancy changes. */
+const dmg_tenant *dmg_tenancy_find(const dmg_tenancy *tenancy, uint64_t job);
+/** The tenant with the smallest job above `after`, or NULL. */
+const dmg_tenant *dmg_tenancy_next(const dmg_tenancy *tenancy, uint64_t after);
+/** Go through the jobs that a client is attached to: `*position` is 0 at first. NULL at the end. */
+const dmg_tenant *dmg_tenancy_next_of_client(const dmg_tenancy *tenancy, uint64_t client, uint32_t *position);
+/** Go through the clients that are attached to a job, each once: `*position` is 0 at first. False at the end. */
+bool dmg_tenancy_next_client(const dmg_tenancy *tenancy, uint64_t job, uint32_t *position, uint64_t *client);
+
+/** Remember that the extents of a job, in which somebody is, stay behind when it ends. Doing it again changes nothing.
+ * DMG_ERR_LIMIT, DMG_ERR_NOT_FOUND. */
 dmg_status dmg_tenancy_keep(dmg_tenancy *tenancy, uint64_t job);
 /** Forget that, for the caller to free them. DMG_ERR_NOT_FOUND when they are not kept, DMG_ERR_EXISTS while anybody is
  * attached. */

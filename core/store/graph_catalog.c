@@ -153,6 +153,25 @@ dmg_status dmg_graph_next(dmg_channel *channel, char name[DMG_GRAPH_NAME_BYTES])
     return status;
 }
 
+dmg_status dmg_graph_owner(dmg_channel *channel, const dmg_graph_entry *entry, dmg_pool_owner *owner)
+{
+    dmg_pool_holding holding;
+    dmg_status status = dmg_pool_holding_next(channel, 0, entry->job - 1, &holding);
+    *owner = status == DMG_OK && holding.job == entry->job ? holding.owner : (dmg_pool_owner){0};
+    return status;
+}
+
+static dmg_status not_yours(dmg_channel *channel, const char *name, const dmg_graph_entry *entry)
+{
+    dmg_pool_owner owner;
+    dmg_status status = dmg_graph_owner(channel, entry, &owner);
+    return status != DMG_OK ? status
+                            : dmg_error(DMG_ERR_DENIED,
+                                        "the graph '%s' belongs to %s, who alone unloads it; who has the pool's admin "
+                                        "secret can do so by --admin",
+                                        name, dmg_owner_print(&owner).text);
+}
+
 dmg_status dmg_graph_unload(dmg_channel *channel, const char *name, uint64_t *bytes)
 {
     dmg_graph_entry entry;
@@ -163,7 +182,10 @@ dmg_status dmg_graph_unload(dmg_channel *channel, const char *name, uint64_t *by
             return dmg_error(status, "the graph '%s' is in use: a run works on it", name);
         }
     }
-    return status == DMG_OK ? dmg_pool_drop(channel, entry.job, bytes) : status;
+    if (status == DMG_OK) {
+        status = dmg_pool_drop(channel, entry.job, bytes);
+    }
+    return status == DMG_ERR_DENIED ? not_yours(channel, name, &entry) : status;
 }
 
 /* Whether an entry names the job as the owner of its memory. */
@@ -206,6 +228,7 @@ dmg_status dmg_graph_sweep(dmg_channel *channel, uint64_t *bytes)
             }
             uint64_t freed = 0;
             status = is_owner ? DMG_OK : dmg_pool_drop(channel, job, &freed);
+            status = status == DMG_ERR_DENIED ? DMG_OK : status; /* its owner sweeps it, or the admin */
             swept += freed;
             if (status != DMG_OK) {
                 break;

@@ -62,11 +62,15 @@ dmg_status dmg_graph_use(dmg_channel *channel, uint64_t job, const char *name, d
 /** Replace `name` ("" at the start) by the next graph's, in the order of bytes; "" at the end. */
 dmg_status dmg_graph_next(dmg_channel *channel, char name[DMG_GRAPH_NAME_BYTES]);
 
-/** Remove a graph and free its memory. DMG_ERR_EXISTS while it is used. `*bytes` is what was freed. */
+/** Who loaded the graph, as the pool knows it. */
+dmg_status dmg_graph_owner(dmg_channel *channel, const dmg_graph_entry *entry, dmg_pool_owner *owner);
+
+/** Remove a graph and free its memory. DMG_ERR_EXISTS while it is used; DMG_ERR_DENIED, naming the owner, when it is
+ * another identity's and this client is no admin. `*bytes` is what was freed. */
 dmg_status dmg_graph_unload(dmg_channel *channel, const char *name, uint64_t *bytes);
 
-/** Free memory that loads have left behind which died at the wrong moment. Safe at any time. `*bytes` (may be NULL) is
- * what was freed. */
+/** Free memory that loads of this client's identity (for an admin: any) have left behind which died at the wrong
+ * moment. Safe at any time. `*bytes` (may be NULL) is what was freed. */
 dmg_status dmg_graph_sweep(dmg_channel *channel, uint64_t *bytes);
 
 #endif

@@ -55,6 +55,8 @@ typedef struct dmg_session dmg_session;
 
 /** Bytes of a pool's shared secret. */
 #define DMG_SESSION_TOKEN_BYTES 16
+/** Bytes of the secret that the ranks of a session share. */
+#define DMG_SESSION_SECRET_BYTES 32
 /** Memory nodes that threads of this process can serve. */
 #define DMG_SESSION_MEMORY_NODES_MAX 16
 
@@ -84,6 +86,10 @@ typedef struct dmg_session_options {
     /** Tells apart the sessions that one pool has, or had: 1 to 31 characters; NULL: "session". The ranks of one
      * session give the same. */
     const char *name;
+    /** Known to the ranks of one session alone, who give the same: nobody joins the session without it, or frees what
+     * it has. All zero: made of the token and the name, so that any client of the pool who knows the name could join.
+     */
+    uint8_t secret[DMG_SESSION_SECRET_BYTES];
     uint32_t rank; /**< this process among those that share the session, from 0 to size - 1 */
     uint32_t size; /**< how many share it, at most 64; 0: one */
 

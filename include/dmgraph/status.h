@@ -35,6 +35,7 @@ typedef enum dmg_status {
     DMG_ERR_CANCELLED = 12,   /**< stopped before it was done */
     DMG_ERR_VERIFY = 13,      /**< a result differs from the serial computation */
     DMG_ERR_INTERNAL = 14,    /**< a bug in dmgraph */
+    DMG_ERR_DENIED = 15,      /**< it belongs to somebody else */
     DMG_STATUS_COUNT
 } dmg_status;
 

@@ -117,7 +117,7 @@ static void a_pool_without_memory_for_a_buffer_takes_no_items(void)
     board_fixture_open(&fixture, transport, 2, 1, 8, 10, 100);
     for (uint64_t bytes = BOARD_FIXTURE_SEGMENT_BYTES; bytes >= 4096; bytes /= 2) {
         for (uint16_t node = 0; node < 2; node++) {
-            while (dmg_pool_allocate(fixture.channels[0][0], node, 0, bytes, &address) == DMG_OK) {
+            while (dmg_pool_allocate(fixture.channels[0][0], node, fixture.pool.job.id, bytes, &address) == DMG_OK) {
             }
         }
     }

@@ -23,12 +23,13 @@ void board_fixture_open(board_fixture *fixture, const char *transport, uint32_t 
             CU_ASSERT_EQUAL_FATAL(dmg_channel_open(fixture->pool.client, &fixture->channels[rank][worker]), DMG_OK);
         }
     }
-    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(fixture->channels[0][0], 0,
+    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(fixture->channels[0][0], fixture->pool.job.id,
                                                    dmg_board_directory_lines(ranks, buffers_max),
                                                    sizeof(dmg_board_line), &fixture->directories),
                           DMG_OK);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         const dmg_board_setup setup = {.budget = fixture->budget,
+                                       .job = fixture->pool.job.id,
                                        .rank = rank,
                                        .ranks = ranks,
                                        .workers = workers,

@@ -7,6 +7,7 @@ target_sources(unit-cli_files PRIVATE ${PROJECT_SOURCE_DIR}/cli/output_file.c ${
 target_link_options(unit-cli_files PRIVATE -Wl,--wrap=fsync)
 dmg_unit_test(cli_pool_file LINK dmg-pool PkgConfig::jansson)
 target_sources(unit-cli_pool_file PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_file.c
+                                          ${PROJECT_SOURCE_DIR}/cli/private_file.c
                                           ${PROJECT_SOURCE_DIR}/cli/token.c)
 dmg_unit_test(cli_node_control LINK dmg-base PkgConfig::jansson)
 target_sources(unit-cli_node_control PRIVATE

@@ -129,7 +129,7 @@ static dmg_status run_rank(struct rank *rank)
         status = dmg_channel_open(client, &channel);
     }
     if (status == DMG_OK) {
-        status = dmg_job_join(channel, rank->job_name, rank->index, rank->setting->ranks, &job);
+        status = dmg_job_join(channel, &dmg_test_pass, rank->job_name, rank->index, rank->setting->ranks, &job);
     }
     if (status == DMG_OK) {
         status = run_on_engine(rank, client, channel, &job);

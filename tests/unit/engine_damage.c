@@ -276,7 +276,7 @@ static void *run_rank(void *argument)
         rank->status = dmg_channel_open(client, &channel);
     }
     if (rank->status == DMG_OK) {
-        rank->status = dmg_job_join(channel, "damage", rank->index, rank->setting->ranks, &job);
+        rank->status = dmg_job_join(channel, &dmg_test_pass, "damage", rank->index, rank->setting->ranks, &job);
     }
     if (rank->status == DMG_OK) {
         rank->status = run_on_engine(rank, client, channel, &job);

@@ -69,7 +69,7 @@ static dmg_status load_for(struct laboratory *laboratory, uint32_t partitions)
     dmg_engine *engine = NULL;
     char name[32];
     snprintf(name, sizeof name, "load for %u", partitions);
-    dmg_status status = dmg_job_join(channel, name, 0, 1, job);
+    dmg_status status = dmg_job_join(channel, &dmg_test_pass, name, 0, 1, job);
     const dmg_store_options options = {
         .partition_count = partitions, .with_out = true, .with_in = true, .job = job->id};
     if (status == DMG_OK) {
@@ -153,7 +153,7 @@ static void *rank_main(void *argument)
     dmg_engine *engine = NULL;
     dmg_run_result result;
     memset(&result, 0, sizeof result);
-    rank->status = dmg_job_join(channel, rank->job_name, rank->index, rank->ranks, &job);
+    rank->status = dmg_job_join(channel, &dmg_test_pass, rank->job_name, rank->index, rank->ranks, &job);
     if (rank->status == DMG_OK) {
         rank->status = dmg_engine_create(rank->laboratory->clients[rank->index], channel, &job, rank->store,
                                          rank->engine, &engine);

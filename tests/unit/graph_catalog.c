@@ -68,7 +68,7 @@ static void publish(const char *name, const dmg_graph *graph)
     dmg_job job;
     dmg_graph_entry entry;
     snprintf(job_name, sizeof job_name, "load/%u", count++);
-    dmg_test_require(dmg_job_join(channel, job_name, 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, job_name, 0, 1, &job));
     load(&job, graph, 4, &entry);
     dmg_test_require(dmg_graph_publish(channel, name, &entry));
     dmg_test_require(dmg_job_leave(channel, &job));
@@ -84,9 +84,9 @@ static void what_a_job_keeps_outlives_it_and_is_dropped_once(void)
     uint64_t value = 42;
     size_t size = 0;
     start(2);
-    CU_ASSERT_EQUAL(dmg_pool_keep(channel, 1, NULL), DMG_ERR_ARGUMENT); /* not in it */
+    CU_ASSERT_EQUAL(dmg_pool_keep(channel, 99, NULL), DMG_ERR_ARGUMENT); /* not in it */
     CU_ASSERT_EQUAL(dmg_pool_keep(channel, 0, NULL), DMG_ERR_ARGUMENT);
-    dmg_test_require(dmg_job_join(channel, "keeping", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "keeping", 0, 1, &job));
     uint64_t id = job.id;
     dmg_test_require(dmg_pool_allocate(channel, 1, id, 10000, &address));
     dmg_test_require(dmg_catalog_put(channel, id, "its entry", "", 0));
@@ -118,16 +118,16 @@ static void a_client_that_is_attached_keeps_a_job_alive(void)
     start(2);
     dmg_test_require(dmg_client_open(&pool.options, &other));
     dmg_test_require(dmg_channel_open(other, &other_channel));
-    dmg_test_require(dmg_job_join(channel, "watched", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "watched", 0, 1, &job));
     uint64_t id = job.id;
     dmg_test_require(dmg_pool_allocate(channel, 1, id, 4096, &address));
-    CU_ASSERT_EQUAL(dmg_job_attach(other_channel, id), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_attach(other_channel, id, dmg_test_pass.secret), DMG_OK);
     dmg_test_require(dmg_job_leave(channel, &job));
     CU_ASSERT_EQUAL(allocated(), 4096);
     CU_ASSERT_EQUAL(dmg_job_detach(other_channel, id), DMG_OK);
     CU_ASSERT_EQUAL(allocated(), 0);
     CU_ASSERT_EQUAL(dmg_job_detach(other_channel, id), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(dmg_job_attach(other_channel, 0), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_job_attach(other_channel, 0, dmg_test_pass.secret), DMG_ERR_NOT_FOUND);
     dmg_channel_close(other_channel);
     dmg_client_close(other);
     stop();
@@ -210,7 +210,7 @@ static void a_graph_that_is_used_is_not_unloaded(void)
     make_graph(500, false, DMG_WEIGHT_NONE, false, 2, &graph);
     publish("web", &graph);
     publish("web2", &graph);
-    dmg_test_require(dmg_job_join(channel, "user", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "user", 0, 1, &job));
     CU_ASSERT_EQUAL(dmg_graph_use(channel, job.id, "web2", &entry), DMG_OK);
     CU_ASSERT_EQUAL(dmg_graph_unload(channel, "web2", &bytes), DMG_ERR_EXISTS);
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "in use"));
@@ -230,8 +230,8 @@ static void a_name_is_taken_once(void)
     dmg_job first, second;
     start(1);
     make_graph(500, false, DMG_WEIGHT_NONE, false, 3, &graph);
-    dmg_test_require(dmg_job_join(channel, "first", 0, 1, &first));
-    dmg_test_require(dmg_job_join(channel, "second", 0, 1, &second));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "first", 0, 1, &first));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "second", 0, 1, &second));
     CU_ASSERT_EQUAL(dmg_graph_reserve(channel, first.id, "web"), DMG_OK);
     CU_ASSERT_EQUAL(dmg_graph_reserve(channel, second.id, "web"), DMG_ERR_EXISTS);
     CU_ASSERT_EQUAL(dmg_graph_reserve(channel, second.id, "web2"), DMG_OK);
@@ -260,7 +260,7 @@ static void what_a_loader_left_is_swept_and_nothing_else(void)
     publish("stays", &graph);
     uint64_t stays = allocated();
     /* This loader ends between keeping and publishing. */
-    dmg_test_require(dmg_job_join(channel, "loader", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "loader", 0, 1, &job));
     uint64_t id = job.id;
     load(&job, &graph, 4, &entry);
     dmg_test_require(dmg_pool_keep(channel, id, NULL));
@@ -326,7 +326,7 @@ static void a_graph_is_read_back_as_it_was(void)
                        kind + 100 * nodes, &graph);
             char name[16];
             snprintf(name, sizeof name, "read/%u", kind);
-            dmg_test_require(dmg_job_join(channel, name, 0, 1, &job));
+            dmg_test_require(dmg_job_join(channel, &dmg_test_pass, name, 0, 1, &job));
             load(&job, &graph, kind % 2 ? 16 : 1, &entry);
             dmg_test_require(dmg_graph_store_read(channel, &entry.store, true, &read));
             CU_ASSERT_EQUAL(read.vertex_count, graph.vertex_count);
@@ -361,7 +361,7 @@ static void lists_that_contradict_the_descriptor_are_found(void)
     dmg_job job;
     start(1);
     make_graph(300, true, DMG_WEIGHT_NONE, true, 9, &graph);
-    dmg_test_require(dmg_job_join(channel, "corrupt", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "corrupt", 0, 1, &job));
     load(&job, &graph, 1, &entry);
     dmg_address where = dmg_range_array_address(&entry.store.out_index, 17);
     uint8_t good[DMG_INDEX_ENTRY_BYTES_DEFAULT];

@@ -94,7 +94,7 @@ static void *join_same_rank(void *context)
     dmg_channel *own;
     dmg_job job;
     if (dmg_channel_open(self->client, &own) == DMG_OK) {
-        if (dmg_job_join(own, self->job_name, self->rank, self->size, &job) == DMG_ERR_EXISTS) {
+        if (dmg_job_join(own, &dmg_test_pass, self->job_name, self->rank, self->size, &job) == DMG_ERR_EXISTS) {
             say_there();
         }
     }
@@ -194,7 +194,7 @@ static void processes_and_threads_meet_in_one_job(void)
         others[rank - 1] = process_start("meet", "processes", rank, 4);
     }
     dmg_job job;
-    CU_ASSERT_EQUAL(dmg_job_join(channel, "processes", 0, 4, &job), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_join(channel, &dmg_test_pass, "processes", 0, 4, &job), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_barrier(channel, &job, NULL), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_leave(channel, &job), DMG_OK);
     for (uint32_t rank = 1; rank < 4; rank++) {
@@ -227,7 +227,7 @@ static void a_killed_member_ends_the_barriers_of_the_others(void)
     start(2, 8 * MIB);
     dmg_address kept;
     for (uint16_t node = 0; node < 2; node++) {
-        CU_ASSERT_EQUAL(dmg_pool_allocate(channel, node, 0, 4096, &kept), DMG_OK);
+        CU_ASSERT_EQUAL(dmg_pool_allocate(channel, node, pool.job.id, 4096, &kept), DMG_OK);
     }
     process victim = process_start("die computing", "killed", 2, 3);
     members_start(members, 2, 3, "killed", play_until_failure);
@@ -248,7 +248,7 @@ static void a_member_killed_at_a_barrier_ends_the_job(void)
     start(3, 8 * MIB);
     process victim = process_start("die waiting", "killed waiting", 1, 2);
     dmg_job job;
-    CU_ASSERT_EQUAL_FATAL(dmg_job_join(channel, "killed waiting", 0, 2, &job), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_job_join(channel, &dmg_test_pass, "killed waiting", 0, 2, &job), DMG_OK);
     CU_ASSERT_TRUE(process_is_there(&victim));
     CU_ASSERT_EQUAL(dmg_job_barrier(channel, &job, NULL), DMG_OK);
     CU_ASSERT_TRUE(process_is_there(&victim));
@@ -286,7 +286,7 @@ static void a_member_killed_while_joining_ends_the_joins_of_the_others(void)
         CU_ASSERT_PTR_NOT_NULL(strstr(early[rank].message, "compute node 2 died"));
     }
     dmg_job job;
-    CU_ASSERT_EQUAL(dmg_job_join(channel, "killed joining", 3, 4, &job), DMG_ERR_PEER);
+    CU_ASSERT_EQUAL(dmg_job_join(channel, &dmg_test_pass, "killed joining", 3, 4, &job), DMG_ERR_PEER);
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "compute node 2 died"));
     stop();
 }
@@ -307,7 +307,7 @@ static void when_all_members_are_killed_nothing_is_left(void)
     CU_ASSERT_TRUE(usage_becomes(0));
     /* The name is free again. */
     dmg_job job;
-    CU_ASSERT_EQUAL(dmg_job_join(channel, "all killed", 0, 1, &job), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_join(channel, &dmg_test_pass, "all killed", 0, 1, &job), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_leave(channel, &job), DMG_OK);
     stop();
 }
@@ -317,7 +317,7 @@ static void when_all_members_are_killed_nothing_is_left(void)
 static uint32_t take_all(uint64_t bytes, dmg_address *extents, uint32_t capacity)
 {
     uint32_t count = 0;
-    while (count < capacity && dmg_pool_allocate(channel, 0, 0, bytes, &extents[count]) == DMG_OK) {
+    while (count < capacity && dmg_pool_allocate(channel, 0, pool.job.id, bytes, &extents[count]) == DMG_OK) {
         count++;
     }
     return count;

@@ -11,13 +11,18 @@
 
 const char *const dmg_test_transports[] = {"cxl_shm", "cxl_shm:coherence=none", "ucx", "ucx:data=message", NULL};
 
+const dmg_job_pass dmg_test_pass = {.secret = {1},
+                                    .owner = {.identity = {2}, .user = 3, .user_name = "tester", .host = "here"}};
+const uint8_t dmg_test_admin[DMG_SECRET_BYTES] = {4, 5, 6};
+
 static void *serve(void *context)
 {
     dmg_memory_node_serve(context);
     return NULL;
 }
 
-static dmg_status start_node(const char *transport, uint16_t node, uint64_t segment_bytes, dmg_test_pool *pool)
+static dmg_status start_node(const char *transport, uint16_t node, uint64_t segment_bytes,
+                             const dmg_pool_limits *limits, dmg_test_pool *pool)
 {
     dmg_memory_node_options options = {
         .transport = transport,
@@ -25,7 +30,9 @@ static dmg_status start_node(const char *transport, uint16_t node, uint64_t segm
         .segment = {.bytes = segment_bytes, .numa_node = -1},
         .peer_timeout_ns = PEER_TIMEOUT_NS,
         .token = {1, 2, 3},
+        .limits = *limits,
     };
+    memcpy(options.admin, dmg_test_admin, sizeof options.admin);
     dmg_status status = dmg_memory_node_create(&options, &pool->nodes[node]);
     if (status != DMG_OK) {
         return status;
@@ -40,7 +47,24 @@ static dmg_status start_node(const char *transport, uint16_t node, uint64_t segm
     return DMG_OK;
 }
 
+static dmg_status join(dmg_test_pool *pool)
+{
+    dmg_channel *channel;
+    dmg_status status = dmg_channel_open(pool->client, &channel);
+    if (status == DMG_OK) {
+        status = dmg_job_join(channel, &dmg_test_pass, "the fixture's", 0, 1, &pool->job);
+        dmg_channel_close(channel);
+    }
+    return status;
+}
+
 dmg_status dmg_test_pool_start(const char *transport, uint32_t node_count, uint64_t segment_bytes, dmg_test_pool *pool)
+{
+    return dmg_test_pool_start_limited(transport, node_count, segment_bytes, &(dmg_pool_limits){0}, pool);
+}
+
+dmg_status dmg_test_pool_start_limited(const char *transport, uint32_t node_count, uint64_t segment_bytes,
+                                       const dmg_pool_limits *limits, dmg_test_pool *pool)
 {
     memset(pool, 0, sizeof *pool);
     if (node_count < 1 || node_count > DMG_TEST_POOL_NODES_MAX) {
@@ -48,7 +72,7 @@ dmg_status dmg_test_pool_start(const char *transport, uint32_t node_count, uint6
     }
     dmg_status status = DMG_OK;
     for (uint16_t node = 0; node < node_count && status == DMG_OK; node++) {
-        status = start_node(transport, node, segment_bytes, pool);
+        status = start_node(transport, node, segment_bytes, limits, pool);
     }
     if (status == DMG_OK) {
         pool->options = (dmg_client_options){
@@ -59,9 +83,13 @@ dmg_status dmg_test_pool_start(const char *transport, uint32_t node_count, uint6
             .token = {1, 2, 3},
         };
         status = dmg_client_open(&pool->options, &pool->client);
+        if (status == DMG_OK) {
+            status = join(pool);
+        } else {
+            pool->client = NULL;
+        }
     }
     if (status != DMG_OK) {
-        pool->client = NULL;
         dmg_test_pool_stop(pool);
     }
     return status;

@@ -25,11 +25,20 @@ typedef struct dmg_test_pool {
     const char *addresses[DMG_TEST_POOL_NODES_MAX];
     dmg_client_options options; /**< what `client` was opened with, for more clients */
     dmg_client *client;
+    dmg_job job; /**< that `client` is in, so that it can have memory */
 } dmg_test_pool;
+
+/** The pass of all jobs of a test that does not say anything else. */
+extern const dmg_job_pass dmg_test_pass;
+/** The admin secret of all test pools. */
+extern const uint8_t dmg_test_admin[DMG_SECRET_BYTES];
 
 /** Start 1 to DMG_TEST_POOL_NODES_MAX nodes with a segment of so many bytes each, and open a client. On failure nothing
  * is left. */
 dmg_status dmg_test_pool_start(const char *transport, uint32_t node_count, uint64_t segment_bytes, dmg_test_pool *pool);
+/** The same with limits of what a job may have. */
+dmg_status dmg_test_pool_start_limited(const char *transport, uint32_t node_count, uint64_t segment_bytes,
+                                       const dmg_pool_limits *limits, dmg_test_pool *pool);
 /** Close the client (its channels must be closed) and end the nodes. Does nothing on a zeroed or stopped pool. */
 void dmg_test_pool_stop(dmg_test_pool *pool);
 

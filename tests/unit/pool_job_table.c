@@ -25,6 +25,32 @@ static bool message_has(const char *words)
     return strstr(dmg_error_message(), words) != NULL;
 }
 
+static dmg_status join_with(dmg_job_table *to, uint64_t client, uint64_t reply_token, uint64_t parent, const char *name,
+                            uint32_t rank, uint32_t size, uint8_t secret)
+{
+    const dmg_job_entrant entrant = {.client = client,
+                                     .reply_token = reply_token,
+                                     .name = name,
+                                     .rank = rank,
+                                     .size = size,
+                                     .parent = parent,
+                                     .secret_hash = {secret},
+                                     .owner = {.user = 7, .user_name = "alice", .host = "here"}};
+    return dmg_job_table_join(to, &entrant);
+}
+
+static dmg_status join_within(dmg_job_table *to, uint64_t client, uint64_t reply_token, uint64_t parent,
+                              const char *name, uint32_t rank, uint32_t size)
+{
+    return join_with(to, client, reply_token, parent, name, rank, size, 1);
+}
+
+static dmg_status join(dmg_job_table *to, uint64_t client, uint64_t reply_token, const char *name, uint32_t rank,
+                       uint32_t size)
+{
+    return join_with(to, client, reply_token, 0, name, rank, size, 1);
+}
+
 #define TOKENS_MAX 4096
 
 /* What became of each token: the table must answer each exactly once. */
@@ -75,7 +101,7 @@ static bool was_answered(uint64_t token, dmg_status status, const char *words)
 static uint64_t table_start_job(const char *name, uint32_t size)
 {
     for (uint32_t rank = 0; rank < size; rank++) {
-        CU_ASSERT_EQUAL(dmg_job_table_join(table, 100 + rank, rank, name, rank, size), DMG_OK);
+        CU_ASSERT_EQUAL(join(table, 100 + rank, rank, name, rank, size), DMG_OK);
         CU_ASSERT_EQUAL(said.times[0], rank + 1 == size);
     }
     uint64_t job = said.job;
@@ -93,13 +119,13 @@ static void joining_ends_when_all_have_come(void)
     table_open();
     uint64_t job = table_start_job("first", 3);
     CU_ASSERT_NOT_EQUAL(job, 0);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 200, 10, "first", 1, 3), DMG_ERR_EXISTS);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 200, 10, "first", 1, 4), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 200, 10, "other", 4, 4), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 200, 10, "other", 0, 0), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 200, 10, "other", 0, DMG_JOB_SIZE_MAX + 1), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(join(table, 200, 10, "first", 1, 3), DMG_ERR_EXISTS);
+    CU_ASSERT_EQUAL(join(table, 200, 10, "first", 1, 4), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(join(table, 200, 10, "other", 4, 4), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(join(table, 200, 10, "other", 0, 0), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(join(table, 200, 10, "other", 0, DMG_JOB_SIZE_MAX + 1), DMG_ERR_ARGUMENT);
     CU_ASSERT_EQUAL(said.times[10], 0);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 200, 11, "other", 0, 1), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 200, 11, "other", 0, 1), DMG_OK);
     CU_ASSERT_TRUE(was_answered(11, DMG_OK, ""));
     CU_ASSERT_NOT_EQUAL(said.job, job);
     for (uint32_t rank = 0; rank < 3; rank++) {
@@ -196,7 +222,7 @@ static void strangers_and_wrong_epochs_are_refused_without_harm(void)
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 101, 13, job, 1, 0, NULL), DMG_OK);
     CU_ASSERT_TRUE(was_answered(11, DMG_OK, ""));
     CU_ASSERT_TRUE(was_answered(13, DMG_OK, ""));
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 400, 14, "waits", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 400, 14, "waits", 0, 2), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 400, 15, job + 1, 0, 0, NULL), DMG_ERR_ARGUMENT);
     CU_ASSERT_EQUAL(said.times[14], 0);
     table_close();
@@ -223,7 +249,7 @@ static void a_death_fails_every_waiting_and_later_barrier(void)
     CU_ASSERT_EQUAL(dmg_job_table_barrier(table, 102, 12, job, 2, 0, NULL), DMG_OK);
     CU_ASSERT_TRUE(
         was_answered(12, DMG_ERR_PEER, "compute node 1 died, or was silent for longer than the peer timeout"));
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 500, 13, "death", 1, 3), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 500, 13, "death", 1, 3), DMG_OK);
     CU_ASSERT_TRUE(
         was_answered(13, DMG_ERR_PEER, "compute node 1 died, or was silent for longer than the peer timeout"));
     CU_ASSERT_EQUAL(dmg_job_table_leave(table, 100, job, 0), DMG_OK);
@@ -235,14 +261,14 @@ static void a_death_fails_every_waiting_and_later_barrier(void)
 static void a_death_while_joining_fails_also_those_who_come_later(void)
 {
     table_open();
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 100, 0, "early", 0, 4), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 101, 1, "early", 1, 4), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 100, 0, "early", 0, 4), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 101, 1, "early", 1, 4), DMG_OK);
     dmg_job_table_client_gone(table, 100, DMG_ERR_PEER);
     CU_ASSERT_TRUE(was_answered(1, DMG_ERR_PEER, "compute node 0 died"));
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 102, 2, "early", 2, 4), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 102, 2, "early", 2, 4), DMG_OK);
     CU_ASSERT_TRUE(was_answered(2, DMG_ERR_PEER, "compute node 0 died"));
     CU_ASSERT_EQUAL(dmg_job_table_count(table), 1);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 103, 3, "early", 3, 4), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 103, 3, "early", 3, 4), DMG_OK);
     CU_ASSERT_TRUE(was_answered(3, DMG_ERR_PEER, "compute node 0 died"));
     CU_ASSERT_EQUAL(dmg_job_table_count(table), 0);
     table_close();
@@ -251,8 +277,8 @@ static void a_death_while_joining_fails_also_those_who_come_later(void)
 static void a_death_between_join_and_ready_fails_the_job(void)
 {
     table_open();
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 100, 0, "ready", 0, 2), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 101, 1, "ready", 1, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 100, 0, "ready", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 101, 1, "ready", 1, 2), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_ready(table, 100, 2, said.job, 0), DMG_OK);
     dmg_job_table_client_gone(table, 101, DMG_OK);
     CU_ASSERT_TRUE(was_answered(2, DMG_ERR_PEER, "compute node 1 ended without leaving"));
@@ -316,15 +342,15 @@ static void jobs_are_bounded_and_failed_ones_make_room(void)
     char name[32];
     for (uint32_t index = 0; index < DMG_JOBS_MAX; index++) {
         snprintf(name, sizeof name, "job %u", index);
-        CU_ASSERT_EQUAL(dmg_job_table_join(table, index, index, name, 0, 2), DMG_OK);
+        CU_ASSERT_EQUAL(join(table, index, index, name, 0, 2), DMG_OK);
     }
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 1000, 1000, "one more", 0, 2), DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(join(table, 1000, 1000, "one more", 0, 2), DMG_ERR_LIMIT);
     dmg_job_table_client_gone(table, 17, DMG_ERR_PEER);
     CU_ASSERT_EQUAL(dmg_job_table_count(table), DMG_JOBS_MAX);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 1000, 1001, "one more", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 1000, 1001, "one more", 0, 2), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_count(table), DMG_JOBS_MAX);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 1001, 1002, "another", 0, 2), DMG_ERR_LIMIT);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 1001, 1002, "one more", 1, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 1001, 1002, "another", 0, 2), DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(join(table, 1001, 1002, "one more", 1, 2), DMG_OK);
     CU_ASSERT_TRUE(was_answered(1001, DMG_OK, ""));
     table_close();
 }
@@ -349,7 +375,7 @@ static void random_requests_never_answer_a_token_twice(void)
         case 1:
         case 2:
         case 3:
-            status = dmg_job_table_join(table, client, token, name, rank, size);
+            status = join(table, client, token, name, rank, size);
             break;
         case 4:
         case 5:
@@ -390,7 +416,7 @@ static uint64_t table_wait_within(void)
 {
     table_open();
     uint64_t parent = table_start_job("parent", 2);
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 100, 20, parent, "child", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join_within(table, 100, 20, parent, "child", 0, 2), DMG_OK);
     CU_ASSERT_EQUAL(said.times[20], 0);
     return parent;
 }
@@ -401,7 +427,7 @@ static void who_waits_within_a_job_hears_when_a_member_that_has_not_joined_dies(
     dmg_job_table_client_gone(table, 101, DMG_ERR_PEER);
     CU_ASSERT_TRUE(
         was_answered(20, DMG_ERR_PEER, "compute node 1 died, or was silent for longer than the peer timeout"));
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 100, 21, parent, "later", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join_within(table, 100, 21, parent, "later", 0, 2), DMG_OK);
     CU_ASSERT_TRUE(
         was_answered(21, DMG_ERR_PEER, "compute node 1 died, or was silent for longer than the peer timeout"));
     table_close();
@@ -412,7 +438,7 @@ static void who_waits_within_a_job_hears_when_a_member_that_has_not_joined_leave
     uint64_t parent = table_wait_within();
     CU_ASSERT_EQUAL(dmg_job_table_leave(table, 101, parent, 1), DMG_OK);
     CU_ASSERT_TRUE(was_answered(20, DMG_ERR_CANCELLED, "compute node 1 has left"));
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 100, 21, parent, "later", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join_within(table, 100, 21, parent, "later", 0, 2), DMG_OK);
     CU_ASSERT_TRUE(was_answered(21, DMG_ERR_CANCELLED, "compute node 1 has left"));
     table_close();
 }
@@ -420,7 +446,7 @@ static void who_waits_within_a_job_hears_when_a_member_that_has_not_joined_leave
 static void a_job_within_another_fails_alone(void)
 {
     uint64_t parent = table_wait_within();
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent, "child", 1, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join_within(table, 101, 21, parent, "child", 1, 2), DMG_OK);
     CU_ASSERT_TRUE(was_answered(20, DMG_OK, "") && was_answered(21, DMG_OK, ""));
     CU_ASSERT_EQUAL(dmg_job_table_abort(table, 101, said.job, 1, DMG_ERR_IO, "no such file", &first), DMG_OK);
     CU_ASSERT_EQUAL(dmg_job_table_ready(table, 100, 22, said.job, 0), DMG_OK);
@@ -434,11 +460,46 @@ static void a_job_within_another_fails_alone(void)
 static void only_its_members_join_within_a_job_and_with_its_size(void)
 {
     uint64_t parent = table_wait_within();
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 102, 21, parent, "child", 1, 2), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent + 9, "child", 1, 2), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(dmg_job_table_join_within(table, 101, 21, parent, "other", 1, 3), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_job_table_join(table, 101, 21, "child", 1, 2), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(join_within(table, 102, 21, parent, "child", 1, 2), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(join_within(table, 101, 21, parent + 9, "child", 1, 2), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(join_within(table, 101, 21, parent, "other", 1, 3), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(join(table, 101, 21, "child", 1, 2), DMG_ERR_ARGUMENT);
     CU_ASSERT_EQUAL(said.times[21], 0);
+    table_close();
+}
+
+static void nobody_joins_without_the_secret_of_the_first(void)
+{
+    const char *name;
+    const dmg_pool_owner *owner;
+    const uint8_t right[DMG_SECRET_BYTES] = {1};
+    const uint8_t wrong[DMG_SECRET_BYTES] = {2};
+    table_open();
+    CU_ASSERT_EQUAL(join(table, 100, 0, "closed", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join_with(table, 101, 1, 0, "closed", 1, 2, 2), DMG_ERR_DENIED);
+    CU_ASSERT_TRUE(message_has("alice (user 7) on here"));
+    CU_ASSERT_EQUAL(said.times[0] + said.times[1], 0);
+    CU_ASSERT_EQUAL(join(table, 102, 2, "closed", 1, 2), DMG_OK);
+    uint64_t job = said.job;
+    CU_ASSERT_EQUAL(dmg_job_table_introduce(table, job, wrong, &name, &owner), DMG_ERR_DENIED);
+    CU_ASSERT_EQUAL(dmg_job_table_introduce(table, job + 1, right, &name, &owner), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL_FATAL(dmg_job_table_introduce(table, job, right, &name, &owner), DMG_OK);
+    CU_ASSERT_STRING_EQUAL(name, "closed");
+    CU_ASSERT_STRING_EQUAL(owner->user_name, "alice");
+    table_close();
+}
+
+static void a_job_within_another_has_its_secret_and_owner(void)
+{
+    const char *name;
+    const dmg_pool_owner *owner;
+    const uint8_t secret[DMG_SECRET_BYTES] = {1};
+    uint64_t parent = table_wait_within();
+    CU_ASSERT_EQUAL(join_with(table, 101, 21, parent, "child", 1, 2, 9), DMG_OK);
+    CU_ASSERT_TRUE(was_answered(20, DMG_OK, "") && was_answered(21, DMG_OK, ""));
+    CU_ASSERT_NOT_EQUAL(said.job, parent);
+    CU_ASSERT_EQUAL_FATAL(dmg_job_table_introduce(table, said.job, secret, &name, &owner), DMG_OK);
+    CU_ASSERT_STRING_EQUAL(owner->user_name, "alice");
     table_close();
 }
 
@@ -461,6 +522,8 @@ int main(int argc, char **argv)
         DMG_TEST(who_waits_within_a_job_hears_when_a_member_that_has_not_joined_leaves),
         DMG_TEST(a_job_within_another_fails_alone),
         DMG_TEST(only_its_members_join_within_a_job_and_with_its_size),
+        DMG_TEST(nobody_joins_without_the_secret_of_the_first),
+        DMG_TEST(a_job_within_another_has_its_secret_and_owner),
         {NULL, NULL},
     };
     if (dmg_suite_add("jobs", NULL, NULL, job_tests)) {

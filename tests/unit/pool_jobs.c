@@ -192,11 +192,14 @@ static void play_join_wrongly(member *self)
     dmg_job job;
     self->status = join(self);
     if (self->status == DMG_OK && self->rank == 0) {
-        self->wrong += dmg_job_join(self->channel, self->job_name, 1, self->size, &job) != DMG_ERR_EXISTS;
-        self->wrong += dmg_job_join(self->channel, self->job_name, 0, self->size + 1, &job) != DMG_ERR_ARGUMENT;
-        self->wrong += dmg_job_join(self->channel, self->job_name, self->size, self->size, &job) != DMG_ERR_ARGUMENT;
-        self->wrong += dmg_job_join(self->channel, "", 0, 1, &job) != DMG_ERR_ARGUMENT;
-        self->wrong += dmg_job_join(self->channel, "no\tcontrol", 0, 1, &job) != DMG_ERR_ARGUMENT;
+        self->wrong +=
+            dmg_job_join(self->channel, &dmg_test_pass, self->job_name, 1, self->size, &job) != DMG_ERR_EXISTS;
+        self->wrong +=
+            dmg_job_join(self->channel, &dmg_test_pass, self->job_name, 0, self->size + 1, &job) != DMG_ERR_ARGUMENT;
+        self->wrong += dmg_job_join(self->channel, &dmg_test_pass, self->job_name, self->size, self->size, &job) !=
+                       DMG_ERR_ARGUMENT;
+        self->wrong += dmg_job_join(self->channel, &dmg_test_pass, "", 0, 1, &job) != DMG_ERR_ARGUMENT;
+        self->wrong += dmg_job_join(self->channel, &dmg_test_pass, "no\tcontrol", 0, 1, &job) != DMG_ERR_ARGUMENT;
         self->wrong += job.id != 0;
     }
     if (self->status == DMG_OK) {

@@ -410,16 +410,21 @@ static void too_small_segments_are_refused(void)
 
 /* ---- catalog ---- */
 
+static dmg_status insert(dmg_catalog *catalog, uint64_t job, const char *name, const void *value, size_t bytes)
+{
+    return dmg_catalog_insert(catalog, &(dmg_catalog_owner){.job = job}, name, value, bytes);
+}
+
 static void catalog_finds_by_name_and_refuses_twice(void)
 {
     dmg_catalog *catalog;
     const void *value;
     size_t bytes;
     CU_ASSERT_EQUAL_FATAL(dmg_catalog_create(&catalog), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_catalog_insert(catalog, 0, "b", "two", 3), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_catalog_insert(catalog, 5, "a", "one", 3), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_catalog_insert(catalog, 5, "c", "", 0), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_catalog_insert(catalog, 0, "a", "1", 1), DMG_ERR_EXISTS);
+    CU_ASSERT_EQUAL(insert(catalog, 0, "b", "two", 3), DMG_OK);
+    CU_ASSERT_EQUAL(insert(catalog, 5, "a", "one", 3), DMG_OK);
+    CU_ASSERT_EQUAL(insert(catalog, 5, "c", "", 0), DMG_OK);
+    CU_ASSERT_EQUAL(insert(catalog, 0, "a", "1", 1), DMG_ERR_EXISTS);
     CU_ASSERT_EQUAL(dmg_catalog_find(catalog, "a", &value, &bytes), DMG_OK);
     CU_ASSERT_EQUAL(bytes, 3);
     CU_ASSERT_EQUAL(memcmp(value, "one", 3), 0);
@@ -441,14 +446,20 @@ static void catalog_is_bounded(void)
     char name[32];
     for (uint32_t index = 0; index < DMG_CATALOG_ENTRIES_MAX; index++) {
         snprintf(name, sizeof name, "entry %u", index);
-        wrong += dmg_catalog_insert(catalog, 0, name, name, sizeof name) != DMG_OK;
+        wrong += insert(catalog, 0, name, name, sizeof name) != DMG_OK;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(dmg_catalog_insert(catalog, 0, "one more", "", 0), DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(insert(catalog, 0, "one more", "", 0), DMG_ERR_LIMIT);
     dmg_catalog_destroy(catalog);
 }
 
 /* ---- tenancy ---- */
+
+static dmg_status attach(dmg_tenancy *tenancy, uint64_t job, uint64_t client)
+{
+    static const dmg_pool_owner nobody;
+    return dmg_tenancy_attach(tenancy, job, "a job", &nobody, client);
+}
 
 typedef struct released_jobs {
     uint32_t count;
@@ -469,11 +480,11 @@ static void a_job_is_released_when_its_last_tenant_has_gone(void)
     released_jobs released = {0};
     dmg_tenancy *tenancy;
     CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 0, 1), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 1), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 20, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 0, 1), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(attach(tenancy, 10, 1), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 20, 2), DMG_OK);
     CU_ASSERT_TRUE(dmg_tenancy_is_attached(tenancy, 10, 1));
     CU_ASSERT_FALSE(dmg_tenancy_is_attached(tenancy, 20, 1));
     CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 20, 1), DMG_ERR_NOT_FOUND);
@@ -498,10 +509,10 @@ static void a_lost_member_keeps_no_job_and_is_owed_until_its_end(void)
     released_jobs released = {0};
     dmg_tenancy *tenancy;
     CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 1), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 20, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 10, 1), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(tenancy, 20, 2), DMG_OK);
     CU_ASSERT_TRUE(dmg_tenancy_has_others(tenancy, 10, 1));
     CU_ASSERT_FALSE(dmg_tenancy_has_others(tenancy, 20, 2));
     dmg_tenancy_client_gone(tenancy, 2, true);
@@ -535,7 +546,7 @@ static void what_a_job_keeps_is_dropped_when_nobody_is_in_it(void)
     dmg_tenancy *tenancy;
     CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
     for (uint64_t job = 10; job <= 30; job += 10) {
-        CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, job, 1), DMG_OK);
+        CU_ASSERT_EQUAL(attach(tenancy, job, 1), DMG_OK);
     }
     CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 30), DMG_OK);
     CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 10), DMG_OK);
@@ -562,10 +573,10 @@ static void tenancy_is_bounded(void)
     CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
     uint32_t wrong = 0;
     for (uint64_t index = 1; index <= DMG_TENANCY_ATTACHMENTS_MAX; index++) {
-        wrong += dmg_tenancy_attach(tenancy, index, 1) != DMG_OK;
+        wrong += attach(tenancy, index, 1) != DMG_OK;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(dmg_tenancy_attach(tenancy, 1, 2), DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(attach(tenancy, 1, 2), DMG_ERR_LIMIT);
     for (uint64_t job = 1; job <= DMG_TENANCY_KEPT_MAX; job++) {
         wrong += dmg_tenancy_keep(tenancy, job) != DMG_OK;
     }

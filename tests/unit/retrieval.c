@@ -43,18 +43,20 @@ struct bench {
 
 static void set_up(struct bench *bench, const dmg_store_options *options)
 {
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &bench->pool), DMG_OK);
     dmg_store_options store = *options;
     store.with_out = true;
+    store.job = bench->pool.job.id;
     store.partition_count = store.partition_count ? store.partition_count : 1;
-    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &bench->pool), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(bench->pool.client, &bench->channel), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &bench->budget), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(bench->channel, &bench->graph, &store, &bench->store), DMG_OK);
-    CU_ASSERT_EQUAL_FATAL(
-        dmg_graph_store_load(bench->channel, &bench->store, 0, &bench->graph, 0, bench->graph.vertex_count, NULL),
-        DMG_OK);
-    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(bench->channel, 0, bench->graph.vertex_count, 8, &bench->values),
+    CU_ASSERT_EQUAL_FATAL(dmg_graph_store_load(bench->channel, &bench->store, bench->pool.job.id, &bench->graph, 0,
+                                               bench->graph.vertex_count, NULL),
                           DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        dmg_range_array_allocate(bench->channel, bench->pool.job.id, bench->graph.vertex_count, 8, &bench->values),
+        DMG_OK);
     bench->chunks = aligned_alloc(64, (sizeof *bench->chunks + 63) / 64 * 64);
     CU_ASSERT_PTR_NOT_NULL_FATAL(bench->chunks);
     const dmg_retrieval_step best = {.merges = true, .batches = true};

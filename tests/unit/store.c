@@ -21,6 +21,7 @@ static const char *transport;
 typedef struct loader {
     pthread_t thread;
     dmg_client *client;
+    uint64_t job;
     const dmg_graph_store *store;
     const dmg_graph *graph;
     uint64_t first;
@@ -37,7 +38,7 @@ static void *load_share(void *context)
     self->status = dmg_channel_open(self->client, &channel);
     if (self->status == DMG_OK) {
         self->status =
-            dmg_graph_store_load(channel, self->store, 0, self->graph, self->first, self->last, self->progress);
+            dmg_graph_store_load(channel, self->store, self->job, self->graph, self->first, self->last, self->progress);
         self->counters = *dmg_channel_counters(channel);
         dmg_channel_close(channel);
     }
@@ -55,6 +56,7 @@ static void load(const dmg_test_pool *pool, const dmg_graph_store *store, const 
         uint64_t last = batches * (i + 1) / loader_count * DMG_STORE_BATCH_VERTICES;
         loaders[i] = (loader){
             .client = pool->client,
+            .job = pool->job.id,
             .store = store,
             .graph = graph,
             .first = batches * i / loader_count * DMG_STORE_BATCH_VERTICES,
@@ -134,6 +136,7 @@ static void every_list_reads_back_segment_by_segment(void)
             dmg_graph_store store;
             dmg_random_graph_make(&shape, &random, &graph);
             uint64_t before = allocated_bytes(channel);
+            options.job = pool.job.id;
             dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
             load(&pool, &store, &graph, 1 + (uint32_t)dmg_random_below(&random, LOADERS_MAX), NULL);
             CU_ASSERT_TRUE(allocated_bytes(channel) - before <= dmg_graph_store_bytes(&graph, &options));
@@ -163,6 +166,7 @@ static void hubs_larger_than_the_buffers_stay_whole(void)
         dmg_graph graph;
         dmg_graph_store store;
         dmg_random_graph_make(&shape, &random, &graph);
+        options.job = pool.job.id;
         dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
         load(&pool, &store, &graph, 2, NULL);
         dmg_test_store_check(channel, &store, &graph);
@@ -184,6 +188,7 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_nodes_get_alike(void
     dmg_graph graph;
     dmg_graph_store store;
     dmg_random_graph_make(&shape, &random, &graph);
+    options.job = pool.job.id;
     dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     load(&pool, &store, &graph, 2, NULL);
     uint8_t *entries = dmg_test_read_array(channel, &store.out_index, store.vertex_count);
@@ -231,6 +236,7 @@ static void check_operations(uint32_t nodes, uint64_t batches, uint64_t stride, 
     dmg_counters counters = {0};
     start(nodes, &pool, &channel);
     dmg_sparse_graph_make(batches * DMG_STORE_BATCH_VERTICES, stride, 20, true, &graph);
+    options.job = pool.job.id;
     dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     /* The border between the nodes is one between batches, so entries take one operation a batch. */
     CU_ASSERT_EQUAL(store.out_index.ends[0], batches / nodes * DMG_STORE_BATCH_VERTICES);
@@ -272,7 +278,7 @@ static void what_a_job_has_stored_is_freed_when_it_ends(void)
     start(2, &pool, &channel);
     dmg_sparse_graph_make(5000, DMG_STORE_BATCH_VERTICES, 100, true, &graph);
     uint64_t before = allocated_bytes(channel);
-    dmg_test_require(dmg_job_join(channel, "store-test", 0, 1, &job));
+    dmg_test_require(dmg_job_join(channel, &dmg_test_pass, "store-test", 0, 1, &job));
     dmg_store_options options = {.partition_count = 2, .with_out = true, .job = job.id};
     dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
     dmg_test_require(dmg_graph_store_load(channel, &store, job.id, &graph, 0, graph.vertex_count, NULL));
@@ -294,17 +300,18 @@ static void unsound_lists_are_refused_and_leave_no_memory_behind(void)
     for (uint32_t degree = 3; degree <= 30; degree += 27) {
         dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, degree, false, &graph);
         uint32_t *destinations = (uint32_t *)graph.out.destinations;
+        options.job = pool.job.id;
         dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
         uint64_t before = allocated_bytes(channel);
         uint32_t last = destinations[graph.arc_count - 1];
         destinations[graph.arc_count - 1] = 3000;
-        CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
+        CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
         CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "2048"));
         destinations[graph.arc_count - 1] = 0;
-        CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
+        CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 0, 3000, NULL), DMG_ERR_CORRUPT);
         CU_ASSERT_EQUAL(allocated_bytes(channel), before);
         destinations[graph.arc_count - 1] = last;
-        dmg_test_require(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3000, NULL));
+        dmg_test_require(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 0, 3000, NULL));
         dmg_test_store_check(channel, &store, &graph);
         dmg_graph_close(&graph);
     }
@@ -320,20 +327,21 @@ static void ranges_and_graphs_that_do_not_fit_the_store_are_refused(void)
     dmg_store_options options = {.partition_count = 1, .with_out = true};
     start(1, &pool, &channel);
     dmg_sparse_graph_make(3000, DMG_STORE_BATCH_VERTICES, 9, false, &graph);
+    options.job = pool.job.id;
     dmg_test_require(dmg_graph_store_create(channel, &graph, &options, &store));
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 1, 3000, NULL), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 3001, NULL), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 2048, 1024, NULL), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 2048, 2048, NULL), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 1, 3000, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 0, 3001, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 2048, 1024, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 2048, 2048, NULL), DMG_OK);
     dmg_graph other = graph;
     other.vertex_count = 2999;
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 2999, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &other, 0, 2999, NULL), DMG_ERR_ARGUMENT);
     other = graph;
     other.weight_kind = DMG_WEIGHT_INT32;
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
     other = graph;
     other.is_directed = false;
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &other, 0, 3000, NULL), DMG_ERR_ARGUMENT);
     dmg_graph_close(&graph);
     stop(&pool, channel);
 }

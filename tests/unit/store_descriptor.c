@@ -74,7 +74,7 @@ static void a_descriptor_survives_the_catalog(void)
     dmg_graph_store store;
     dmg_graph_store copy;
     size_t bytes = sizeof copy;
-    dmg_store_options options = {.partition_count = 3, .with_out = true, .with_in = true};
+    dmg_store_options options = {.job = pool.job.id, .partition_count = 3, .with_out = true, .with_in = true};
     make_graph(3000, true, DMG_WEIGHT_INT32, &graph);
     CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
     CU_ASSERT_EQUAL(dmg_catalog_put(channel, 0, "graph", &store, sizeof store), DMG_OK);
@@ -175,7 +175,7 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
     };
     dmg_graph graph;
     dmg_graph_store store;
-    dmg_store_options options = {.partition_count = 3, .with_out = true, .with_in = true};
+    dmg_store_options options = {.job = pool.job.id, .partition_count = 3, .with_out = true, .with_in = true};
     make_graph(3000, true, DMG_WEIGHT_INT32, &graph);
     CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
     for (size_t i = 0; i < sizeof breakages / sizeof breakages[0]; i++) {
@@ -205,7 +205,7 @@ static void random_bytes_in_a_descriptor_never_crash_the_check(void)
     dmg_graph graph;
     dmg_graph_store store;
     dmg_random random = {dmg_test_seed()};
-    dmg_store_options options = {.partition_count = 64, .with_out = true, .with_in = true};
+    dmg_store_options options = {.job = pool.job.id, .partition_count = 64, .with_out = true, .with_in = true};
     make_graph(3000, true, DMG_WEIGHT_NONE, &graph);
     CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
     for (uint32_t round = 0; round < 100000; round++) {
@@ -240,13 +240,13 @@ static void options_that_make_no_sense_are_refused(void)
         CU_ASSERT_EQUAL(dmg_graph_store_create(channel, &graph, &bad[i], &store), DMG_ERR_ARGUMENT);
         CU_ASSERT_EQUAL(dmg_graph_store_bytes(&graph, &bad[i]), 0);
     }
-    dmg_store_options with_in = {.partition_count = 1, .with_in = true};
+    dmg_store_options with_in = {.job = pool.job.id, .partition_count = 1, .with_in = true};
     dmg_graph without_reverse = graph;
     without_reverse.in = (dmg_adjacency){0};
     CU_ASSERT_EQUAL(dmg_graph_store_create(channel, &without_reverse, &with_in, &store), DMG_ERR_ARGUMENT);
     dmg_graph large = graph;
     large.vertex_count = DMG_VERTICES_MAX + 1;
-    dmg_store_options with_out = {.partition_count = 1, .with_out = true};
+    dmg_store_options with_out = {.job = pool.job.id, .partition_count = 1, .with_out = true};
     CU_ASSERT_EQUAL(dmg_graph_store_create(channel, &large, &with_out, &store), DMG_ERR_LIMIT);
     dmg_graph_close(&graph);
 }
@@ -257,7 +257,7 @@ static void an_undirected_graph_is_stored_once_for_both_directions(void)
     make_graph(500, false, DMG_WEIGHT_NONE, &graph);
     for (int way = 1; way <= 3; way++) {
         dmg_graph_store store;
-        dmg_store_options options = {.partition_count = 2, .with_out = way & 1, .with_in = way & 2};
+        dmg_store_options options = {.job = pool.job.id, .partition_count = 2, .with_out = way & 1, .with_in = way & 2};
         CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
         CU_ASSERT_TRUE(store.has_out && !store.has_in && store.in_index.count == 0);
         CU_ASSERT_PTR_EQUAL(dmg_graph_store_index(&store, true), &store.out_index);
@@ -272,12 +272,12 @@ static void an_empty_graph_needs_no_memory(void)
 {
     dmg_graph graph;
     dmg_graph_store store;
-    dmg_store_options options = {.partition_count = 4, .with_out = true, .with_in = true};
+    dmg_store_options options = {.job = pool.job.id, .partition_count = 4, .with_out = true, .with_in = true};
     uint64_t before = allocated_bytes();
     make_graph(0, true, DMG_WEIGHT_FLOAT32, &graph);
     CU_ASSERT_EQUAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
     CU_ASSERT_EQUAL(dmg_graph_store_check(&store, sizeof store, pool.client), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, 0, &graph, 0, 0, NULL), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_graph_store_load(channel, &store, pool.job.id, &graph, 0, 0, NULL), DMG_OK);
     CU_ASSERT_EQUAL(dmg_graph_store_bytes(&graph, &options), 0);
     CU_ASSERT_EQUAL(allocated_bytes(), before);
     dmg_graph_close(&graph);
@@ -289,7 +289,8 @@ static void a_store_that_does_not_fit_leaves_no_arrays_behind(void)
     dmg_graph_store store;
     /* The out-index takes half of the pool, so the in-index finds no room. */
     uint64_t vertex_count = SEGMENT_BYTES * 2 / 128 * 6 / 10;
-    dmg_store_options options = {.entry_bytes = 128, .partition_count = 1, .with_out = true, .with_in = true};
+    dmg_store_options options = {
+        .job = pool.job.id, .entry_bytes = 128, .partition_count = 1, .with_out = true, .with_in = true};
     uint64_t before = allocated_bytes();
     make_graph(vertex_count, true, DMG_WEIGHT_NONE, &graph);
     CU_ASSERT_EQUAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_ERR_MEMORY);
@@ -305,8 +306,11 @@ static void partitioning_again_reads_the_metadata_of_tiny_chunks_and_nothing_els
     make_graph(100000, true, DMG_WEIGHT_NONE, &graph);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         dmg_graph_store store;
-        dmg_store_options options = {
-            .partition_count = 3, .tiny_chunks = wanted[i], .with_out = true, .with_in = i % 2 == 0};
+        dmg_store_options options = {.job = pool.job.id,
+                                     .partition_count = 3,
+                                     .tiny_chunks = wanted[i],
+                                     .with_out = true,
+                                     .with_in = i % 2 == 0};
         CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);
         CU_ASSERT_TRUE(store.tiny_chunk_count >= 1 && store.tiny_chunk_count <= (wanted[i] ? wanted[i] : 1024));
         for (uint32_t count = 1; count <= DMG_PARTITIONS_MAX; count++) {
@@ -340,7 +344,7 @@ static void metadata_of_tiny_chunks_that_lies_is_refused(void)
 {
     dmg_graph graph;
     dmg_graph_store store;
-    dmg_store_options options = {.partition_count = 3, .with_out = true};
+    dmg_store_options options = {.job = pool.job.id, .partition_count = 3, .with_out = true};
     uint64_t first[DMG_PARTITIONS_MAX + 1];
     make_graph(3000, true, DMG_WEIGHT_NONE, &graph);
     CU_ASSERT_EQUAL_FATAL(dmg_graph_store_create(channel, &graph, &options, &store), DMG_OK);

@@ -94,11 +94,11 @@ struct arrays {
     dmg_range_array activation;
 };
 
-static void make_arrays(dmg_channel *channel, uint32_t bytes, int fill, struct arrays *arrays)
+static void make_arrays(dmg_channel *channel, uint64_t job, uint32_t bytes, int fill, struct arrays *arrays)
 {
-    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(channel, 0, VERTICES, bytes, &arrays->attributes), DMG_OK);
-    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate_beside(channel, 0, &arrays->attributes, 64, 8, &arrays->activation),
-                          DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(channel, job, VERTICES, bytes, &arrays->attributes), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        dmg_range_array_allocate_beside(channel, job, &arrays->attributes, 64, 8, &arrays->activation), DMG_OK);
     uint8_t start[VERTICES * 8];
     memset(start, fill, sizeof start);
     dmg_completion completion = {0};
@@ -133,7 +133,7 @@ static void update_side_by_side(dmg_combine combine, int fill, uint64_t (*value_
         open_without_atomics(&pool);
     }
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
-    make_arrays(channel, dmg_combine_bytes(combine), fill, &arrays);
+    make_arrays(channel, pool.job.id, dmg_combine_bytes(combine), fill, &arrays);
     struct updater updaters[UPDATERS];
     pthread_t threads[UPDATERS];
     for (uint32_t i = 0; i < UPDATERS; i++) {
@@ -252,7 +252,7 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
-    make_arrays(channel, 8, 0xff, &arrays);
+    make_arrays(channel, pool.job.id, 8, 0xff, &arrays);
     CU_ASSERT_EQUAL_FATAL(dmg_direct_remote_create(pool.client, channel, budget, &queue), DMG_OK);
     const dmg_update_target target = {
         .combine = DMG_COMBINE_MIN_UINT64, .attributes = &arrays.attributes, .activation = &arrays.activation};
@@ -292,7 +292,7 @@ static struct cost cost_of_updates(const dmg_test_pool *pool, bool has_one_write
     struct arrays arrays;
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool->client, &channel), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
-    make_arrays(channel, 8, 0xff, &arrays);
+    make_arrays(channel, pool->job.id, 8, 0xff, &arrays);
     CU_ASSERT_EQUAL_FATAL(dmg_direct_remote_create(pool->client, channel, budget, &queue), DMG_OK);
     const dmg_update_target target = {.combine = DMG_COMBINE_MIN_UINT64,
                                       .attributes = &arrays.attributes,
@@ -360,7 +360,7 @@ static void updates_by_value_are_a_message_for_hundreds(void)
     CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, SEGMENT_BYTES, &pool), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
-    make_arrays(channel, 8, 0xff, &arrays);
+    make_arrays(channel, pool.job.id, 8, 0xff, &arrays);
     CU_ASSERT_EQUAL_FATAL(
         dmg_update_coordinator_create(pool.client, channel, budget, DMG_VALUE_BUFFER_BYTES_DEFAULT, &coordinator),
         DMG_OK);

@@ -126,7 +126,8 @@ static void *rank_main(void *argument)
 {
     struct rank *rank = argument;
     rank->iterations = 0;
-    rank->status = dmg_job_join(rank->channel, rank->job_name, rank->index, rank->setting->ranks, &rank->job);
+    rank->status =
+        dmg_job_join(rank->channel, &dmg_test_pass, rank->job_name, rank->index, rank->setting->ranks, &rank->job);
     if (rank->status == DMG_OK) {
         rank->status = run_on_engine(rank);
     }

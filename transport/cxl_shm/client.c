@@ -475,13 +475,18 @@ static bool set_asleep(dmg_shm_channel *channel)
     return !has_answers;
 }
 
-/* The memory node sends only wake bytes here; the end of the stream says that it is gone. */
+/* The memory node sends wake bytes here, and why it closes when that is not its own end; the end of the stream says
+ * that it is gone. */
 static void drain(dmg_shm_channel *channel, uint16_t node)
 {
     for (int i = 0; i < BYTES_DRAINED_MAX; i++) {
-        char byte;
-        ssize_t received = dmg_shm_line_receive(&channel->peers[node].line, &byte, sizeof byte, NULL);
+        char packet[DMG_SHM_FAREWELL_BYTES];
+        ssize_t received = dmg_shm_line_receive(&channel->peers[node].line, packet, sizeof packet, NULL);
         if (received < 0) {
+            return;
+        }
+        if (received > 0 && received <= (ssize_t)sizeof packet && packet[0] == DMG_SHM_BYTE_GIVEN_UP) {
+            dmg_client_refused(channel->client->client, node, packet + 1, (size_t)received - 1);
             return;
         }
         if (received == 0) {

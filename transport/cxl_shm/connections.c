@@ -44,6 +44,25 @@ void dmg_shm_server_close_channel(dmg_shm_server *server, dmg_shm_server_channel
     }
 }
 
+/*
+ * What a client has mapped stays mapped: only its end cuts it off. Over TCP its process is not known, and what tells of
+ * its end is that the connection ends, so that stays.
+ */
+bool dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why)
+{
+    dmg_shm_server *server = implementation;
+    char farewell[DMG_SHM_FAREWELL_BYTES];
+    snprintf(farewell, sizeof farewell, "%c%s", DMG_SHM_BYTE_GIVEN_UP, why);
+    for (uint32_t i = 0; i < server->channel_count && !server->is_network; i++) {
+        dmg_shm_server_channel *channel = &server->channels[i];
+        if (channel->state == DMG_SHM_CHANNEL_OPEN && channel->client == client) {
+            (void)dmg_shm_line_send(&channel->line, farewell, strlen(farewell), -1);
+            dmg_shm_server_close_channel(server, channel, DMG_ERR_PEER);
+        }
+    }
+    return false;
+}
+
 /* A free place, or NULL. May move the array. */
 static dmg_shm_server_channel *find_free(dmg_shm_server *server)
 {

@@ -148,6 +148,7 @@ const dmg_backend dmg_backend_cxl_shm = {
     .server_acquire = dmg_shm_server_acquire,
     .server_acquire_wait = dmg_shm_server_acquire_wait,
     .server_release = dmg_shm_server_release,
+    .server_break_client = dmg_shm_server_break_client,
     .server_give_back = dmg_shm_server_give_back,
     .client_open = dmg_shm_client_open,
     .client_close = dmg_shm_client_close,

@@ -86,6 +86,10 @@ typedef struct dmg_shm_line {
 /** What a line carries beside hello and welcome: bytes, each alone. */
 #define DMG_SHM_BYTE_WAKE 'w'
 #define DMG_SHM_BYTE_BYE  'b'
+/** From the memory node, which closes behind it: this client was given up. A sentence that says why follows the byte.
+ */
+#define DMG_SHM_BYTE_GIVEN_UP  'x'
+#define DMG_SHM_FAREWELL_BYTES 256
 
 /** Over a socket that has greeted, which is the line's from now on. DMG_ERR_MEMORY, and the socket is closed. */
 dmg_status dmg_shm_line_open(int socket, const dmg_stream_session *session, dmg_shm_line *line);
@@ -316,6 +320,7 @@ bool dmg_shm_server_is_coherent(void *implementation);
 void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t bytes);
 void dmg_shm_server_acquire_wait(void *implementation);
 void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes);
+bool dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why);
 bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
