@@ -32,6 +32,11 @@ def run(*words, **options):
     return dmgraph(*words, env=ENVIRONMENT, **options)
 
 
+def run_as(identity, *words, **options):
+    """The same as somebody else, who has this user's rights in the system and another identity in pools."""
+    return dmgraph(*words, env={**ENVIRONMENT, "DMGRAPH_IDENTITY": path_of(identity)}, **options)
+
+
 def begin(*words):
     return subprocess.Popen([PROGRAM, *map(str, words)], env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -283,7 +288,7 @@ def misuse():
             except Failure as failure:
                 raise Failure(f"{' '.join(map(str, words))}: {failure}") from None
         require(graphs() == ["x"] and os.path.exists(os.path.join(POOLS, "p.pool")), "misuse did something")
-        require(sorted(os.listdir(POOLS)) == ["p.log", "p.pool"], os.listdir(POOLS))
+        require(sorted(os.listdir(POOLS)) == ["p.admin", "p.log", "p.pool"], os.listdir(POOLS))
 
 
 def a_graph_larger_than_any_memory_node():
@@ -423,6 +428,118 @@ def a_graph_in_use_is_not_unloaded():
         wait_until("the graph's release",
                    lambda: run("unload", "small", "--pool", "p", expect=None).code == OK)
         wait_until("an empty pool", lambda: sum(allocated()) == 0)
+
+
+# ---- rights and limits ----
+
+def a_graph_is_unloaded_by_its_owner_or_the_admin():
+    with Pool():
+        run_as("alice", "load", SMALL, "--pool", "p", "--as", "hers")
+        run_as("bob", "load", DENSE_IDS, "--pool", "p", "--as", "his")
+        full = allocated()
+        line = one_line(run_as("bob", "unload", "hers", "--pool", "p", expect=USAGE).err)
+        for words in ("'hers'", f"user {os.getuid()}", os.uname().nodename[:63], "--admin"):
+            require(words in line, f"{words} in: {line}")
+        require(graphs() == ["hers", "his"] and allocated() == full, "a refusal changed something")
+        # Working on it needs no right.
+        same(dict(read_answer_of(run_as, "bob", "bfs", "hers")), expected(SMALL, "bfs"))
+        for graph in status()["graphs"]:
+            require(graph["owner"]["user"] == os.getuid() and graph["owner"]["host"] == os.uname().nodename[:63], graph)
+        require(f"(user {os.getuid()}) on" in run("list", "--pool", "p").out, "the list names no owner")
+        require(status()["refused"]["rights"] > 0, status()["refused"])
+        run_as("alice", "unload", "hers", "--pool", "p")
+        run_as("alice", "unload", "his", "--pool", "p", "--admin")
+        require(sum(allocated()) == 0 and graphs() == [], f"{allocated()} {graphs()}")
+        # The pool's file lets in, and gives no more right than that.
+        run_as("alice", "load", SMALL, "--pool", "p", "--as", "hers")
+        os.rename(os.path.join(POOLS, "p.admin"), path_of("moved.admin"))
+        line = one_line(run_as("bob", "unload", "hers", "--pool", "p", "--admin", expect=USAGE).err)
+        require("admin secret" in line, line)
+        os.rename(path_of("moved.admin"), os.path.join(POOLS, "p.admin"))
+        os.chmod(os.path.join(POOLS, "p.admin"), 0o640)
+        require("open to other users" in one_line(run("unload", "hers", "--pool", "p", "--admin", expect=USAGE).err), "it was used")
+        os.chmod(os.path.join(POOLS, "p.admin"), 0o600)
+        wrong = open(os.path.join(POOLS, "p.admin")).read()
+        write("runtime/dmgraph/p.admin", ("0" if wrong[0] != "0" else "1") + wrong[1:])
+        require("admin secret" in one_line(run("unload", "hers", "--pool", "p", "--admin", expect=USAGE).err), "any secret will do")
+        secret = open(os.path.join(POOLS, "p.pool")).read()
+        require(wrong not in secret, "the admin secret is in the pool's file")
+
+
+def read_answer_of(runner, identity, algorithm, graph):
+    out = path_of(f"answer-{uuid.uuid4()}")
+    runner(identity, "run", algorithm, graph, "--pool", "p", "--verify", "--output", out, "--quiet")
+    return read_answer(out)
+
+
+def an_identity_is_made_once_and_is_private():
+    home = path_of("home")
+    os.makedirs(home)
+    bare = {name: value for name, value in ENVIRONMENT.items() if name not in ("DMGRAPH_IDENTITY", "XDG_STATE_HOME", "HOME")}
+    places = ((os.path.join(home, ".local/state/dmgraph/identity"), {"HOME": home}),
+              (os.path.join(home, "state/dmgraph/identity"), {"HOME": home, "XDG_STATE_HOME": os.path.join(home, "state")}),
+              (os.path.join(POOLS, "identity"), {}))
+    with Pool(mns=1):
+        for place, variables in places:
+            def as_this(*words, **options):
+                return dmgraph(*words, env={**bare, **variables}, **options)
+            as_this("list", "--pool", "p")
+            require(not os.path.exists(place), f"{place} was made by who loads nothing")
+            as_this("load", DENSE_IDS, "--pool", "p", "--as", "g")
+            made = open(place).read()
+            require(os.stat(place).st_mode & 0o777 == 0o600 and os.stat(os.path.dirname(place)).st_mode & 0o777 == 0o700, place)
+            require(len(made.strip()) == 64 and int(made, 16) > 0, made)
+            one_line(run("unload", "g", "--pool", "p", expect=USAGE).err)
+            os.chmod(place, 0o604)
+            require("open to other users" in one_line(as_this("unload", "g", "--pool", "p", expect=USAGE).err), "it was believed")
+            os.chmod(place, 0o600)
+            as_this("unload", "g", "--pool", "p")
+            require(open(place).read() == made, "it was made anew")
+            with open(place, "w") as file:
+                file.write("nonsense\n")
+            require("no identity" in one_line(as_this("load", DENSE_IDS, "--pool", "p", "--as", "g", expect=MALFORMED).err), "nonsense")
+            os.unlink(place)
+        # Two that come first at the same time have the same.
+        loads = [subprocess.Popen([PROGRAM, "load", DENSE_IDS, "--pool", "p", "--as", f"g{index}", "--threads", "1"],
+                                  env={**bare, "HOME": home}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, start_new_session=True) for index in range(3)]
+        for load in loads:
+            code, _, err = end(load)
+            require(code == OK, err)
+        for index in range(3):
+            dmgraph("unload", f"g{index}", "--pool", "p", env={**bare, "HOME": home})
+
+
+def jobs_have_no_more_than_they_may():
+    with Pool(mns=2, memory="32M", job_memory="3M", job_clients=2, job_channels=8):
+        line = one_line(run("load", LARGE, "--pool", "p", "--as", "large", expect=LIMIT).err)
+        require("lets one job have 3145728 of each memory node" in line, line)
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+        run("load", DENSE_IDS, "--pool", "p", "--as", "g", "--threads", 1)
+        for words, told in ((("--cns", 3, "--threads", 1), "2 compute nodes"), (("--cns", 2, "--threads", 3), "8 channels")):
+            line = one_line(run("run", "cc", "g", "--pool", "p", *words, expect=LIMIT).err)
+            require(told in line and "--job-" in line, line)
+        answer_of("cc", "g", "--cns", 2, "--threads", 2)
+        state = status()
+        require(state["limits"] == {"job_memory_bytes": 3 << 20, "job_clients": 2, "job_channels": 8}, state["limits"])
+        require(state["refused"]["memory"] > 0, state["refused"])
+        text = run("pool", "status", "p").out
+        require("3.0 MiB of each memory node, 2 compute nodes and 8 channels" in text and "times for memory" in text, text)
+
+
+def status_says_who_has_what():
+    with Pool():
+        full, busy, nodes = endless_run(SMALL)
+        job, = [job for job in status()["jobs"] if job["name"].startswith("run/")]
+        require(job["clients"] == 2 and job["channels"] == 6 and job["bytes"] == sum(allocated()) - sum(full), job)
+        require(job["owner"]["user"] == os.getuid() and not job["is_graph"], job)
+        text = run("pool", "status", "p").out
+        require(job["name"] in text, text)
+        graph, = [job for job in status()["jobs"] if job["is_graph"]]
+        require(graph["is_kept"] and graph["bytes"] == sum(full) and graph["clients"] == 0, graph)
+        busy.send_signal(signal.SIGINT)
+        end(busy)
+        wait_until("the end of its job", lambda: [job["is_graph"] for job in status()["jobs"]] == [True])
 
 
 # ---- what dies ----
@@ -605,6 +722,98 @@ def a_run_that_was_stopped_overwrites_nothing():
             require(allocated() == full, f"{allocated()} instead of {full}")
 
 
+def sockets_of(pid):
+    """How many sockets a process has open."""
+    count = 0
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            count += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
+        except OSError:
+            pass  # it is closed by now
+    return count
+
+
+def a_load_that_was_stopped_overwrites_nothing():
+    """As a run: in the middle of its load it writes more than at any other time."""
+    slow = path_of("slow.dmg")
+    run("generate", "kron", "--scale", 16, slow, "--quiet")
+    wanted = expected(NEIGHBOUR, "pagerank")
+    with Pool(mns=1, memory="64M", peer_timeout=time_out(0.6)):
+        node, = children("memory-node")
+        sockets = sockets_of(node)
+
+        def stopped_in_the_middle():
+            """Whether the load, whose processes are stopped, has memory and is not through."""
+            jobs = [job for job in status()["jobs"] if job["name"].startswith("load/")]
+            return len(jobs) == 1 and jobs[0]["clients"] == 2 and jobs[0]["bytes"] > 0 and not jobs[0]["is_kept"]
+
+        rng = random.Random(SEED)
+        for attempt in range(50):
+            load = begin("load", slow, "--pool", "p", "--as", "slow", "--cns", 2, "--threads", 1)
+            wait_until("nodes that load", lambda: len(children("compute-node")) == 2 or load.poll() is not None)
+            time.sleep(rng.random() * 0.005 * attempt)
+            nodes = children("compute-node")
+            everybody = [load.pid, *nodes]
+            for pid in everybody:
+                try:
+                    os.kill(pid, signal.SIGSTOP)
+                except ProcessLookupError:
+                    pass
+            if load.poll() is None and len(nodes) == 2 and stopped_in_the_middle():
+                break
+            for pid in everybody:
+                try:
+                    os.kill(pid, signal.SIGCONT)
+                except ProcessLookupError:
+                    pass
+            end(load)
+            run("unload", "slow", "--pool", "p", expect=None)
+        else:
+            raise Failure("no load was met in the middle")
+        wait_until("the end of its leases", lambda: sorted(status()["memory_nodes"][0]["quarantined_for"]) == nodes if WAITS
+                   else sum(allocated()) == 0)
+        if TRANSPORT.startswith("cxl_shm"):
+            wait_until("the end of its connections", lambda: sockets_of(node) == sockets)
+        loads = []
+        while len(loads) < 50 and run("load", NEIGHBOUR, "--pool", "p", "--as", f"neighbour{len(loads)}", expect=None).code == OK:
+            loads.append(f"neighbour{len(loads)}")
+        require(len(loads) > 1, f"{len(loads)} loads")
+        for pid in everybody:
+            os.kill(pid, signal.SIGCONT)
+        code, _, err = end(load)
+        require(code == PEER, f"{code} {err}")
+        require("silent for longer than the peer timeout" in one_line(err), err)
+        wait_until("the end of the quarantine", lambda: quarantined() == 0)
+        require(graphs() == sorted(loads), f"{graphs()} instead of {loads}")
+        run("unload", loads.pop(), "--pool", "p")
+        for name in loads:
+            same(answer_of("pagerank", name, "--threads", 1), wanted, 1e-6)
+            run("unload", name, "--pool", "p")
+        require(sum(allocated()) == 0, f"{allocated()}")
+
+
+def operations_are_the_same_whoever_is_kept_out():
+    """What keeps a compute node out that was given up costs the others no operation."""
+    def operations():
+        report = json.loads(run("run", "bfs", "graph", "--pool", "p", "--cns", 1, "--threads", 1, "--source", SOURCE, "--json").out)
+        return {name: value for name, value in report["operations"]["run"].items() if not name.endswith("_ns")}
+
+    with Pool(peer_timeout=time_out(0.6)):
+        run("load", SMALL, "--pool", "p", "--as", "graph")
+        before = operations()
+        require(before == operations(), "they are not the same twice")
+        run("unload", "graph", "--pool", "p")
+        full, busy, nodes = endless_run(SMALL)
+        for pid in [busy.pid, *nodes]:
+            os.kill(pid, signal.SIGSTOP)
+        wait_until("the end of its leases", lambda: quarantined() > 0 if WAITS else allocated() == full)
+        during = operations()
+        require(during == before, f"{during} instead of {before}")
+        for pid in [busy.pid, *nodes]:
+            os.kill(pid, signal.SIGCONT)
+        require(end(busy)[0] == PEER, "it was not given up")
+
+
 def a_stopped_run_that_is_killed_gives_back_what_waited():
     with Pool(peer_timeout=time_out(0.6)):
         full, busy, nodes = endless_run(SMALL)
@@ -631,10 +840,11 @@ def clean_removes_what_killed_pools_left():
         write("runtime/dmgraph/hostile.pool", "{}")
         os.chmod(os.path.join(POOLS, "hostile.pool"), 0o600)
         write("runtime/dmgraph/stray.log", "a log of no pool")
+        write("runtime/dmgraph/stray.admin", "a secret of no pool")
         out = run("pool", "clean").out
         require("removed the pool dead" in out and "left alone: the pool alive is alive" in out, out)
-        require("hostile.pool" in out and "stray.log" in out, out)
-        require(sorted(os.listdir(POOLS)) == ["alive.log", "alive.pool", "hostile.pool"], os.listdir(POOLS))
+        require("hostile.pool" in out and "stray.log" in out and "stray.admin" in out, out)
+        require(sorted(os.listdir(POOLS)) == ["alive.admin", "alive.log", "alive.pool", "hostile.pool"], os.listdir(POOLS))
         os.unlink(os.path.join(POOLS, "hostile.pool"))
     require(not children("memory-node"), "a memory node is alive")
 
@@ -748,7 +958,8 @@ def an_interrupted_start_leaves_nothing():
 
 
 GIVEN_UP = (a_run_that_is_suspended_loses_its_lease_and_says_so, a_run_that_was_stopped_overwrites_nothing,
-            a_stopped_run_that_is_killed_gives_back_what_waited)
+            a_stopped_run_that_is_killed_gives_back_what_waited, a_load_that_was_stopped_overwrites_nothing,
+            operations_are_the_same_whoever_is_kept_out)
 
 
 def main():
@@ -758,7 +969,8 @@ def main():
             negative_weights_are_refused_by_their_line, status_says_what_there_is, names_are_taken_once, misuse,
             a_graph_larger_than_any_memory_node, memory_follows_the_sizes_of_the_nodes,
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
-            unloaded_graphs_give_their_pages_back, a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
+            a_graph_is_unloaded_by_its_owner_or_the_admin, an_identity_is_made_once_and_is_private,
+            jobs_have_no_more_than_they_may, status_says_who_has_what, unloaded_graphs_give_their_pages_back, a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
             *GIVEN_UP, clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
             the_log_says_who_ended_a_memory_node, the_log_tells_at_debug_who_did_what,

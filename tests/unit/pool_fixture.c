@@ -4,6 +4,8 @@
 
 #include "core/base/error.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /** Sanitizers on a busy machine are slow; no test of this fixture waits for a death. */
@@ -47,12 +49,14 @@ static dmg_status start_node(const char *transport, uint16_t node, uint64_t segm
     return DMG_OK;
 }
 
-static dmg_status join(dmg_test_pool *pool)
+dmg_status dmg_test_pool_join(dmg_test_pool *pool)
 {
     dmg_channel *channel;
+    char name[DMG_JOB_NAME_BYTES];
+    snprintf(name, sizeof name, "fixture/%016" PRIx64, dmg_client_id(pool->client));
     dmg_status status = dmg_channel_open(pool->client, &channel);
     if (status == DMG_OK) {
-        status = dmg_job_join(channel, &dmg_test_pass, "the fixture's", 0, 1, &pool->job);
+        status = dmg_job_join(channel, &dmg_test_pass, name, 0, 1, &pool->job);
         dmg_channel_close(channel);
     }
     return status;
@@ -84,7 +88,7 @@ dmg_status dmg_test_pool_start_limited(const char *transport, uint32_t node_coun
         };
         status = dmg_client_open(&pool->options, &pool->client);
         if (status == DMG_OK) {
-            status = join(pool);
+            status = dmg_test_pool_join(pool);
         } else {
             pool->client = NULL;
         }

@@ -39,6 +39,8 @@ dmg_status dmg_test_pool_start(const char *transport, uint32_t node_count, uint6
 /** The same with limits of what a job may have. */
 dmg_status dmg_test_pool_start_limited(const char *transport, uint32_t node_count, uint64_t segment_bytes,
                                        const dmg_pool_limits *limits, dmg_test_pool *pool);
+/** After another client took the place of `client`: have it in a job, too. */
+dmg_status dmg_test_pool_join(dmg_test_pool *pool);
 /** Close the client (its channels must be closed) and end the nodes. Does nothing on a zeroed or stopped pool. */
 void dmg_test_pool_stop(dmg_test_pool *pool);
 

@@ -118,6 +118,7 @@ static void open_without_atomics(dmg_test_pool *pool)
     dmg_client_close(pool->client);
     pool->options.link = &no_atomics;
     CU_ASSERT_EQUAL_FATAL(dmg_client_open(&pool->options, &pool->client), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_join(pool), DMG_OK);
 }
 
 /* Run all updaters side by side, then the same updates here: `apply` keeps the expected attributes. */
