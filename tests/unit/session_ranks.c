@@ -285,6 +285,40 @@ static void memory_nodes_that_are_gone_are_an_error_of_peers(void)
     dmg_session_close(session);
 }
 
+/* The same name and token, and another secret: it is not let into the session, which goes on. */
+static void a_rank_without_the_secret_is_not_let_in(void)
+{
+    dmg_session_options options = {.transport = dmg_session_transport(),
+                                   .name = "closed",
+                                   .secret = {1, 2, 3},
+                                   .memory_nodes = 1,
+                                   .memory_bytes = DMG_TEST_MEMORY_BYTES,
+                                   .threads = 1};
+    memcpy(options.token, token, sizeof token);
+    dmg_session *owner = NULL;
+    EXPECT(DMG_OK, dmg_session_open(&options, &owner));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(owner);
+    dmg_scratch_file file = dmg_file_with(dmg_test_small_graph);
+    EXPECT(DMG_OK, dmg_session_load(owner, file.path, NULL));
+    const char *addresses[] = {dmg_session_address(owner, 0)};
+    for (uint8_t guess = 0; guess < 2; guess++) {
+        dmg_session_options joining = {.transport = dmg_session_transport(),
+                                       .addresses = addresses,
+                                       .address_count = 1,
+                                       .name = "closed",
+                                       .secret = {guess},
+                                       .threads = 1};
+        memcpy(joining.token, token, sizeof token);
+        dmg_session *stranger = NULL;
+        EXPECT(DMG_OK, dmg_session_open(&joining, &stranger));
+        EXPECT(DMG_ERR_DENIED, dmg_session_load(stranger, file.path, NULL));
+        dmg_session_close(stranger);
+    }
+    EXPECT(DMG_OK, dmg_session_run(owner, "cc", NULL, NULL));
+    dmg_remove_file(&file);
+    dmg_session_close(owner);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(all_algorithms_equal_the_serial_ones_for_any_number_of_ranks),
     DMG_TEST(when_one_rank_cannot_load_all_hear_why_and_can_go_on),
@@ -292,6 +326,7 @@ static const dmg_test tests[] = {
     DMG_TEST(ranks_that_ask_for_different_runs_are_found_and_can_go_on),
     DMG_TEST(when_one_rank_closes_the_others_keep_the_graph_and_wait_for_nobody),
     DMG_TEST(a_wrong_token_is_turned_away),
+    DMG_TEST(a_rank_without_the_secret_is_not_let_in),
     DMG_TEST(memory_nodes_that_are_gone_are_an_error_of_peers),
     {NULL, NULL},
 };
