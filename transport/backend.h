@@ -48,7 +48,8 @@ typedef struct dmg_node {
 /** What making one segment takes from this machine at once; all of it is 0 where nothing is taken. */
 typedef struct dmg_segment_demand {
     uint64_t mapped_bytes;    /**< of its process's address space */
-    uint64_t populated_bytes; /**< of ordinary memory */
+    uint64_t populated_bytes; /**< of ordinary memory, when it is made */
+    uint64_t promised_bytes;  /**< and later, as it is used */
     uint64_t file_of_bytes;   /**< the size of a new file, with a name or without; 0: none is made */
     uint64_t file_bytes;      /**< in the file system of `folder` */
     char folder[128];

@@ -90,24 +90,45 @@ static dmg_status compare_memory(const room_check *check, uint32_t count, uint64
                      remedy_of(check));
 }
 
+/* What is promised to all of them may be more than is there now, since it is taken as it is used; but not more than
+ * there is at all, or a graph that fits into the pool ends a process. */
+static dmg_status compare_promises(const room_check *check, uint32_t count, uint64_t promised,
+                                   const dmg_memory_room *room)
+{
+    char text[64];
+    if (promised <= room->total_bytes) {
+        return DMG_OK;
+    }
+    return dmg_error(DMG_ERR_MEMORY, "%s up to %.1f MiB of memory, and %s has %.1f MiB in all: %s",
+                     subject(count, text), (double)promised / MIB, room->total_limiter, (double)room->total_bytes / MIB,
+                     remedy_of(check));
+}
+
+static dmg_status compare_both(const room_check *check, uint64_t wanted, uint64_t promised, const dmg_memory_room *room)
+{
+    dmg_status status = compare_memory(check, check->count, wanted, room);
+    return status == DMG_OK ? compare_promises(check, check->count, promised, room) : status;
+}
+
 static dmg_status check_memory(const room_check *check)
 {
     dmg_memory_room room;
-    uint64_t wanted = 0;
+    uint64_t wanted = 0, promised = 0;
     for (uint32_t i = 0; i < check->count; i++) {
-        if (!dmg_checked_add(wanted, check->demands[i].populated_bytes, &wanted)) {
-            wanted = UINT64_MAX;
-        }
+        const dmg_segment_demand *demand = &check->demands[i];
+        wanted = dmg_checked_add(wanted, demand->populated_bytes, &wanted) ? wanted : UINT64_MAX;
+        promised = dmg_checked_add(promised, demand->promised_bytes, &promised) ? promised : UINT64_MAX;
     }
-    if (wanted == 0) {
+    promised = dmg_checked_add(promised, wanted, &promised) ? promised : UINT64_MAX;
+    if (promised == 0) {
         return DMG_OK;
     }
     dmg_memory_room_read("", &room);
-    dmg_status status = compare_memory(check, check->count, wanted, &room);
+    dmg_status status = compare_both(check, wanted, promised, &room);
     int numa_node = check->nodes[0].segment.numa_node;
     if (status == DMG_OK && numa_node >= 0) { /* the same for all */
         dmg_memory_room_read_node("", numa_node, &room);
-        status = compare_memory(check, check->count, wanted, &room);
+        status = compare_both(check, wanted, promised, &room);
     }
     return status;
 }

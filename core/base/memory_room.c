@@ -49,15 +49,34 @@ static bool read_number(const char *path, uint64_t *value)
 
 /* ---- the machine ---- */
 
+static void note_available(dmg_memory_room *room, uint64_t bytes, const char *limiter)
+{
+    if (bytes < room->available_bytes) {
+        room->available_bytes = bytes;
+        snprintf(room->limiter, sizeof room->limiter, "%.191s", limiter);
+    }
+}
+
+static void note_total(dmg_memory_room *room, uint64_t bytes, const char *limiter)
+{
+    if (bytes < room->total_bytes) {
+        room->total_bytes = bytes;
+        snprintf(room->total_limiter, sizeof room->total_limiter, "%.191s", limiter);
+    }
+}
+
 static void look_at_machine(const char *root, dmg_memory_room *room)
 {
     static const char *const keys[] = {"MemAvailable", "SwapFree", NULL};
+    static const char *const total_keys[] = {"MemTotal", "SwapTotal", NULL};
     char path[PATH_MAX];
     uint64_t bytes;
     snprintf(path, sizeof path, "%s/proc/meminfo", root);
     if (sum_of(path, keys, 1024, &bytes)) {
-        room->available_bytes = bytes;
-        snprintf(room->limiter, sizeof room->limiter, "this machine");
+        note_available(room, bytes, "this machine");
+    }
+    if (sum_of(path, total_keys, 1024, &bytes)) {
+        note_total(room, bytes, "this machine");
     }
 }
 
@@ -72,12 +91,19 @@ void dmg_memory_room_read_node(const char *root, int node, dmg_memory_room *room
         keys[name] = texts[name];
     }
     char path[PATH_MAX];
+    char name[32], total[48];
+    snprintf(name, sizeof name, "NUMA node %d", node);
+    snprintf(total, sizeof total, "Node %d MemTotal", node);
+    const char *const total_keys[] = {total, NULL};
     snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/meminfo", root, node);
-    *room = (dmg_memory_room){.available_bytes = UINT64_MAX};
-    snprintf(room->limiter, sizeof room->limiter, "NUMA node %d", node);
+    *room = (dmg_memory_room){.available_bytes = UINT64_MAX, .total_bytes = UINT64_MAX};
+    snprintf(room->limiter, sizeof room->limiter, "%s", name);
     uint64_t bytes;
     if (sum_of(path, keys, 1024, &bytes)) {
-        room->available_bytes = bytes;
+        note_available(room, bytes, name);
+    }
+    if (sum_of(path, total_keys, 1024, &bytes)) {
+        note_total(room, bytes, name);
     }
 }
 
@@ -115,10 +141,9 @@ static void look_at_group(const char *root, const group_version *version, const 
     }
     uint64_t kept = usage > reclaimable ? usage - reclaimable : 0;
     uint64_t left = limit > kept ? limit - kept : 0;
-    if (left < room->available_bytes) {
-        room->available_bytes = left;
-        snprintf(room->limiter, sizeof room->limiter, "the control group %s", *group ? group : "/");
-    }
+    snprintf(path, sizeof path, "the control group %s", *group ? group : "/");
+    note_available(room, left, path);
+    note_total(room, limit, path);
 }
 
 /* The group and all groups around it: the limit of each holds. Folders that a container does not show say nothing. */
@@ -164,7 +189,10 @@ void dmg_memory_room_read(const char *root, dmg_memory_room *room)
     char path[PATH_MAX];
     char line[PATH_MAX];
     char *group;
-    *room = (dmg_memory_room){.available_bytes = UINT64_MAX, .limiter = "this machine"};
+    *room = (dmg_memory_room){.available_bytes = UINT64_MAX,
+                              .limiter = "this machine",
+                              .total_bytes = UINT64_MAX,
+                              .total_limiter = "this machine"};
     look_at_machine(root, room);
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");

@@ -13,16 +13,20 @@
 typedef struct dmg_memory_room {
     uint64_t available_bytes; /**< UINT64_MAX: nobody says */
     char limiter[192];        /**< whose number that is, for people: "this machine", "the control group /jobs/7" */
+    uint64_t total_bytes;     /**< what there is in all, used or not; UINT64_MAX: nobody says */
+    char total_limiter[192];
 } dmg_memory_room;
 
 /**
  * What can be touched before the kernel has to kill somebody: available memory and free swap space of the machine, or
  * what the tightest control group (version 1 or 2) around this process leaves, whichever is less. Others may take it at
- * the same time. `root` is "" for this machine, or a folder that holds proc and sys, for tests. Thread-safe.
+ * the same time. The total is the machine's memory and swap space, or the lowest limit of these groups: more can never
+ * be there at once. `root` is "" for this machine, or a folder that holds proc and sys, for tests. Thread-safe.
  */
 void dmg_memory_room_read(const char *root, dmg_memory_room *room);
 
-/** The same for memory that has to lie on one NUMA node: what of the node is free, or holds pages of files. */
+/** The same for memory that has to lie on one NUMA node: what of the node is free, or holds pages of files; and what it
+ * has. */
 void dmg_memory_room_read_node(const char *root, int node, dmg_memory_room *room);
 
 /** Processes that the kernel has killed for lack of memory so far: on this machine, and of this process's control

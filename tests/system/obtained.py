@@ -206,6 +206,9 @@ def limits_of_a_process_are_named():
 
 
 def more_than_the_machine_has():
+    for transport in ("cxl_shm", "ucx:data=message"):
+        refused(("run", "cc", GRAPH, "--memory", "100T"), transport, LIMIT, "in all", "this machine", "--memory")
+    refused(("pool", "start", "--name", "giant", "--memory", "100T"), "cxl_shm", LIMIT, "in all", "this machine")
     for transport in ("cxl_shm", "ucx"):
         done = run("run", "cc", GRAPH, "--transport", transport, "--prefault", "--memory", "100T", expect=LIMIT)
         line = one_line(done.err)

@@ -58,10 +58,14 @@ static void room_of_a_machine_is_available_memory_and_free_swap_space(void)
     dmg_memory_room room;
     dmg_memory_room_read(root, &room);
     CU_ASSERT_EQUAL(room.available_bytes, UINT64_MAX);
-    put("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    5000 kB\nSwapFree: 300 kB\n");
+    CU_ASSERT_EQUAL(room.total_bytes, UINT64_MAX);
+    put("proc/meminfo",
+        "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable:    5000 kB\nSwapTotal: 400 kB\nSwapFree: 300 kB\n");
     dmg_memory_room_read(root, &room);
     CU_ASSERT_EQUAL(room.available_bytes, 5300 * 1024);
     CU_ASSERT_STRING_EQUAL(room.limiter, "this machine");
+    CU_ASSERT_EQUAL(room.total_bytes, 9400 * 1024);
+    CU_ASSERT_STRING_EQUAL(room.total_limiter, "this machine");
 }
 
 static void tightest_control_group_around_a_process_limits_its_room(void)
@@ -80,6 +84,8 @@ static void tightest_control_group_around_a_process_limits_its_room(void)
     put("sys/fs/cgroup/jobs/seven/memory.max", "910\n");
     dmg_memory_room_read(root, &room);
     CU_ASSERT_EQUAL(room.available_bytes, 10);
+    CU_ASSERT_EQUAL(room.total_bytes, 910);
+    CU_ASSERT_STRING_EQUAL(room.total_limiter, "the control group /jobs/seven");
     CU_ASSERT_STRING_EQUAL(room.limiter, "the control group /jobs/seven");
     put("sys/fs/cgroup/jobs/seven/memory.current", "2000\n");
     dmg_memory_room_read(root, &room);
@@ -123,6 +129,8 @@ static void room_of_a_numa_node_is_what_is_free_or_holds_files(void)
         "Node 3 MemTotal: 900 kB\nNode 3 MemFree: 100 kB\nNode 3 Active(file): 20 kB\nNode 3 Inactive(file): 3 kB\n");
     dmg_memory_room_read_node(root, 3, &room);
     CU_ASSERT_EQUAL(room.available_bytes, 123 * 1024);
+    CU_ASSERT_EQUAL(room.total_bytes, 900 * 1024);
+    CU_ASSERT_STRING_EQUAL(room.total_limiter, "NUMA node 3");
     dmg_memory_room_read_node(root, 4, &room);
     CU_ASSERT_EQUAL(room.available_bytes, UINT64_MAX);
 }

@@ -815,6 +815,15 @@ static void nodes_find_room_together_or_none_of_them(void)
     CU_ASSERT_EQUAL(dmg_server_check_room(nodes, 1), DMG_OK);
     CU_ASSERT_EQUAL(dmg_server_check_room(nodes, 3), DMG_ERR_MEMORY);
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "3 memory nodes"));
+    /* What is taken as it is used may be more than is left, but not more than there is. */
+    for (uint16_t i = 0; i < 3; i++) {
+        nodes[i].segment.prefault = false;
+        nodes[i].segment.bytes = room.total_bytes / 5 * 2;
+    }
+    CU_ASSERT_EQUAL(dmg_server_check_room(nodes, 3), DMG_ERR_MEMORY);
+    if (strcmp(test_transport, "cxl_shm") == 0) {
+        CU_ASSERT_EQUAL(dmg_server_check_room(nodes, 2), DMG_OK);
+    }
 }
 
 /* Under its own name, around a corner, through a link to the folder; memory, and a socket. */

@@ -39,6 +39,8 @@ static dmg_status demand_of_anonymous(const dmg_segment_options *segment, dmg_se
         demand->huge_pages = pages_of(segment->bytes, page_bytes);
     } else if (segment->prefault) {
         demand->populated_bytes = demand->file_of_bytes;
+    } else {
+        demand->promised_bytes = segment->bytes;
     }
     return DMG_OK;
 }

@@ -120,6 +120,8 @@ dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *tra
         demand->huge_pages = rounded / page_bytes + (rounded % page_bytes != 0);
     } else if (options->prefault || !(is_by_message || is_shared)) { /* a card's memory is pinned */
         demand->populated_bytes = bytes;
+    } else {
+        demand->promised_bytes = options->bytes;
     }
     return is_shared ? check_numbers(bytes) : DMG_OK;
 }
