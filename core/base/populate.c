@@ -29,14 +29,14 @@ typedef struct population {
 /* 0, or errno. */
 static int populate_piece(const population *work, char *start, uint64_t bytes)
 {
-    if (work->zeroes) {
-        memset(start, 0, bytes);
-        return 0;
-    }
     int error = 0;
     do {
         error = madvise(start, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
     } while (error == EINTR || error == EAGAIN);
+    if (work->zeroes && (error == 0 || error == EINVAL)) {
+        memset(start, 0, bytes);
+        return 0;
+    }
     if (error != EINVAL) {
         return error;
     }

@@ -105,6 +105,53 @@ def memory_files_have_their_own_pages():
         os.unlink(path)
 
 
+def refused_at(path, *texts):
+    for transport in (f"cxl_shm:path={path}", f"cxl_shm:coherence=none,path={path}"):
+        refused(COMMANDS["run"], transport, USAGE, path, *texts)
+
+
+def memory_files_of_others_are_refused():
+    """Who may write to the file, or has made it, would write into the graphs."""
+    path = f"/dev/shm/dmgraph-test-{os.getpid()}"
+    other = path + ".other"
+    with open(path, "wb") as file:
+        file.truncate(32 << 20)
+    try:
+        for mode in (0o620, 0o602, 0o666):
+            os.chmod(path, mode)
+            refused_at(path, "others may write", f"{mode:04o}", "chmod go-w")
+        os.chmod(path, 0o640)
+        os.link(path, other)
+        refused_at(path, "2 names")
+        os.unlink(other)
+        os.symlink(path, other)
+        refused_at(other, "symbolic link")
+        os.unlink(other)
+        os.mkfifo(other, 0o600)
+        refused_at(other, "neither a file nor a device")
+        run(*COMMANDS["run"], "--transport", f"cxl_shm:path={path}", "--quiet")
+        if os.geteuid() == 0:
+            os.chown(path, 65534, 65534)
+            refused_at(path, "belongs to the user 65534")
+    finally:
+        for name in (path, other):
+            if os.path.lexists(name):
+                os.unlink(name)
+
+
+def memory_files_are_reserved_when_they_are_made():
+    """A file system that fills up later ends no memory node: all of its pages are there from the start."""
+    path = f"/dev/shm/dmgraph-test-{os.getpid()}"
+    run("pool", "start", "--name", "reserved", "--memory", "16M", "--transport", f"cxl_shm:path={path}", "--quiet")
+    try:
+        about = os.stat(path)
+        require(about.st_size >= 16 << 20 and about.st_blocks * 512 >= about.st_size,
+                f"{about.st_blocks * 512} of {about.st_size} bytes are there")
+        require(about.st_mode & 0o077 == 0, oct(about.st_mode))
+    finally:
+        run("pool", "stop", "reserved", "--quiet")
+
+
 # ---- threads ----
 
 SYS_SCHED_SETAFFINITY = {"x86_64": 203, "aarch64": 122}.get(platform.machine())
@@ -303,7 +350,8 @@ def main():
     for name, words in COMMANDS.items():
         check(f"nodes_and_pages_that_are_missing: {name}", nodes_and_pages_that_are_missing, words)
     functions = [comparing_passes_it_on, the_hint_names_the_pages_of_all_nodes, devices_that_are_missing,
-                 memory_files_have_their_own_pages, placement_stands_in_reports, less_is_said_where_it_is_allowed,
+                 memory_files_have_their_own_pages, memory_files_of_others_are_refused,
+                 memory_files_are_reserved_when_they_are_made, placement_stands_in_reports, less_is_said_where_it_is_allowed,
                  limits_of_a_process_are_named, more_than_the_machine_has, nodes_share_a_small_shared_memory,
                  reasons_of_shared_memory_are_told_apart, segments_that_take_longer_than_the_peer_timeout]
     if SYS_SCHED_SETAFFINITY:

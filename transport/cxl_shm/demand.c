@@ -55,8 +55,7 @@ static void name_folder(const char *path, dmg_segment_demand *demand)
     }
 }
 
-static void demand_of_file(const dmg_segment_options *segment, const char *path, uint64_t taken_bytes, bool is_zeroed,
-                           dmg_segment_demand *demand)
+static void demand_of_file(const char *path, uint64_t taken_bytes, dmg_segment_demand *demand)
 {
     struct statfs system;
     name_folder(path, demand);
@@ -67,8 +66,8 @@ static void demand_of_file(const dmg_segment_options *segment, const char *path,
     if (system.f_type == HUGETLBFS_MAGIC) {
         demand->huge_page_bytes = (uint64_t)system.f_bsize;
         demand->huge_pages = pages_of(taken_bytes, demand->huge_page_bytes);
-    } else if (segment->prefault || is_zeroed) {
-        demand->populated_bytes = taken_bytes;
+    } else {
+        demand->populated_bytes = taken_bytes; /* reserved, so that no later write finds the file system full */
     }
 }
 
@@ -85,14 +84,14 @@ static dmg_status demand_of_named(const dmg_server_options *options, const char 
     if (stat(path, &about) == 0) {
         uint64_t there = (uint64_t)about.st_blocks * 512;
         if (may_exist && S_ISREG(about.st_mode) && bytes > there) {
-            demand_of_file(segment, path, bytes - there, true, demand);
+            demand_of_file(path, bytes - there, demand);
         }
         return DMG_OK; /* a device has what it has */
     }
     dmg_status status = dmg_folder_check(path);
     if (status == DMG_OK) {
         demand->file_of_bytes = bytes;
-        demand_of_file(segment, path, bytes, false, demand);
+        demand_of_file(path, bytes, demand);
     }
     return status;
 }

@@ -222,24 +222,65 @@ static dmg_status lock_memory(const char *path, int descriptor)
     return DMG_OK;
 }
 
-static dmg_status open_device(const named_wish *wish, dmg_shm_segment *segment, const struct stat *about)
+/*
+ * Memory that was there before: whoever owns the file, or may write to it, or has another name for it, writes into the
+ * graphs. So it must be this user's or root's, writable for nobody else, and have one name. What a device's file allows
+ * is its administrator's affair.
+ */
+static dmg_status check_owner(const char *path, const struct stat *about)
+{
+    if (about->st_uid != geteuid() && about->st_uid != 0) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "%s belongs to the user %u: memory nodes use what belongs to their own user, or to root: name "
+                         "another file, or remove it",
+                         path, (unsigned int)about->st_uid);
+    }
+    if (!S_ISREG(about->st_mode)) {
+        return S_ISCHR(about->st_mode) ? DMG_OK
+                                       : dmg_error(DMG_ERR_ARGUMENT, "%s is neither a file nor a device", path);
+    }
+    if (about->st_mode & (S_IWGRP | S_IWOTH)) {
+        return dmg_error(DMG_ERR_ARGUMENT, "others may write to %s (mode %04o): close it to them (chmod go-w)", path,
+                         (unsigned int)(about->st_mode & 07777));
+    }
+    if (about->st_nlink > 1) {
+        return dmg_error(DMG_ERR_ARGUMENT, "%s has %u names (hard links): memory nodes use a file with one", path,
+                         (unsigned int)about->st_nlink);
+    }
+    return DMG_OK;
+}
+
+/* Open what is there, by no link, and look at what was opened. */
+static dmg_status open_and_check(const char *path, bool follows_links, int *descriptor, struct stat *about)
+{
+    *descriptor = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | (follows_links ? 0 : O_NOFOLLOW));
+    if (*descriptor < 0 && errno == ELOOP) {
+        return dmg_error(DMG_ERR_ARGUMENT, "%s is a symbolic link: name what it leads to", path);
+    }
+    if (*descriptor < 0 || fstat(*descriptor, about) != 0) {
+        return dmg_error_errno(DMG_ERR_IO, errno, "opening %s", path);
+    }
+    return check_owner(path, about);
+}
+
+static dmg_status open_device(const named_wish *wish, dmg_shm_segment *segment)
 {
     uint64_t available;
+    struct stat about;
     const char *path = wish->options->path;
-    dmg_status status = device_bytes(path, about, &available);
+    /* Devices are named by links of the system's (/dev/disk, /dev/char): what counts is what was opened. */
+    dmg_status status = open_and_check(path, true, &segment->descriptor, &about);
+    if (status == DMG_OK) {
+        status = device_bytes(path, &about, &available);
+    }
     if (status == DMG_OK) {
         status = fit(wish, PAGE_2M, available, segment);
     }
-    if (status != DMG_OK) {
-        return status;
+    if (status == DMG_OK) {
+        segment->is_device = true;
+        segment->device_node = node_of_device(&about);
+        status = lock_memory(path, segment->descriptor);
     }
-    segment->descriptor = open(path, O_RDWR | O_CLOEXEC);
-    if (segment->descriptor < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "opening the device %s", path);
-    }
-    segment->is_device = true;
-    segment->device_node = node_of_device(about);
-    status = lock_memory(path, segment->descriptor);
     return status == DMG_OK ? map_used(segment) : status;
 }
 
@@ -291,18 +332,13 @@ static dmg_status open_existing(const named_wish *wish, dmg_shm_segment *segment
     struct statfs system;
     struct stat about;
     uint64_t page_bytes;
-    segment->descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (segment->descriptor < 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "opening %s", path);
+    dmg_status status = open_and_check(path, false, &segment->descriptor, &about);
+    if (status == DMG_OK) {
+        status = lock_memory(path, segment->descriptor);
     }
-    dmg_status status = lock_memory(path, segment->descriptor);
-    if (status != DMG_OK) {
-        return status;
+    if (status == DMG_OK) {
+        status = find_page_bytes(path, segment->descriptor, &system, &page_bytes);
     }
-    if (fstat(segment->descriptor, &about) != 0) {
-        return dmg_error_errno(DMG_ERR_IO, errno, "asking for the size of %s", path);
-    }
-    status = find_page_bytes(path, segment->descriptor, &system, &page_bytes);
     if (status == DMG_OK) {
         status = fit(wish, page_bytes, (uint64_t)about.st_size, segment);
     }
@@ -343,7 +379,7 @@ static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
     struct stat about;
     bool is_there = stat(path, &about) == 0;
     if (is_there && S_ISCHR(about.st_mode)) {
-        return open_device(wish, segment, &about);
+        return open_device(wish, segment);
     }
     if (is_there && dmg_shm_remove_leftover(path)) {
         is_there = false;
@@ -387,16 +423,14 @@ static dmg_status open_named(const named_wish *wish, dmg_shm_segment *segment)
 dmg_status dmg_shm_segment_open(const char *path, uint64_t bytes, uint64_t alignment, void **pointer)
 {
     struct stat about;
-    int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor < 0 || fstat(descriptor, &about) != 0) {
-        int failed = errno;
-        if (descriptor >= 0) {
-            close(descriptor);
-        }
-        return dmg_error_errno(DMG_ERR_IO, failed, "opening the pool's memory at %s", path);
+    int descriptor;
+    dmg_status status = open_and_check(path, false, &descriptor, &about);
+    uint64_t available = status == DMG_OK ? (uint64_t)about.st_size : 0;
+    if (status != DMG_OK) {
+        status = dmg_error_prefix(status, "the pool's memory");
+    } else if (S_ISCHR(about.st_mode)) {
+        status = device_bytes(path, &about, &available);
     }
-    uint64_t available = (uint64_t)about.st_size;
-    dmg_status status = S_ISCHR(about.st_mode) ? device_bytes(path, &about, &available) : DMG_OK;
     if (status == DMG_OK && available < bytes) {
         status = dmg_error(
             DMG_ERR_ARGUMENT,
@@ -406,7 +440,9 @@ dmg_status dmg_shm_segment_open(const char *path, uint64_t bytes, uint64_t align
     if (status == DMG_OK) {
         status = dmg_shm_map(descriptor, bytes, alignment, pointer);
     }
-    close(descriptor);
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
     return status;
 }
 
@@ -420,11 +456,16 @@ static dmg_status place(const dmg_segment_options *options, dmg_shm_segment *seg
     if (status == DMG_OK) {
         status = dmg_placement_check_pages(options, segment->pointer, segment->bytes, &segment->placement);
     }
-    if (status == DMG_OK && segment->is_used) {
-        status = dmg_populate(segment->pointer, segment->mapped_bytes, true, options->populated_bytes);
+    /* Reserved, or a write finds the file system full later on, and that ends the process. */
+    bool is_reserved = segment->is_used || segment->created_path;
+    if (status == DMG_OK && is_reserved &&
+        dmg_populate(segment->pointer, segment->mapped_bytes, segment->is_used, options->populated_bytes) != DMG_OK) {
+        status = dmg_error(DMG_ERR_MEMORY,
+                           "taking all of %s, %" PRIu64 " bytes: its file system or this machine's memory is full",
+                           options->path, segment->mapped_bytes);
     }
     if (status == DMG_OK) {
-        status = dmg_placement_finish(options, segment->pointer, segment->bytes, segment->is_used, &segment->placement);
+        status = dmg_placement_finish(options, segment->pointer, segment->bytes, is_reserved, &segment->placement);
     }
     if (segment->is_device) {
         segment->placement.numa_node = segment->device_node;
