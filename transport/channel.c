@@ -466,6 +466,9 @@ static dmg_status explain(const dmg_channel *channel, const dmg_completion *comp
         return dmg_error(DMG_ERR_LIMIT, "the answer of memory node %u (%s) is longer than the room for it", node,
                          address);
     }
+    if (completion->status == DMG_ERR_MEMORY) {
+        return dmg_error(DMG_ERR_MEMORY, "an operation on memory node %u (%s): out of memory", node, address);
+    }
     return dmg_error(completion->status, "an operation on memory node %u (%s) ended with %s", node, address,
                      dmg_status_name(completion->status));
 }

@@ -5,6 +5,7 @@ A variable that UCX would take over either passes, as docs/hardware.md lists it,
 a process, or make a call of UCX never return.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -60,8 +61,8 @@ def read(path):
 
 def nodes_of(kind, ancestor):
     """Processes below this one that are nodes of this kind."""
-    parents = {int(pid): int(read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1] or 0)
-               for pid in os.listdir("/proc") if pid.isdigit() and read(f"/proc/{pid}/stat")}
+    stats = {int(pid): read(f"/proc/{pid}/stat") for pid in os.listdir("/proc") if pid.isdigit()}
+    parents = {pid: int(stat.rpartition(b")")[2].split()[1]) for pid, stat in stats.items() if stat}
     found = {ancestor}
     while True:
         more = {pid for pid, parent in parents.items() if parent in found} - found
@@ -95,8 +96,9 @@ def open_ports(pid):
 LOOPBACK = "0100007F"
 
 
-def ports_while_it_runs(*words, **options):
-    """The ports of each memory node and of each compute node, while a run is at work; all it says on its standard error."""
+@contextlib.contextmanager
+def busy_run(*words, **options):
+    """A run that is at work: its process, and the ids of its memory nodes and its compute nodes."""
     run_words = ("run", "pagerank", GRAPH, "--quiet", "--mns", 2, "--cns", 2, "--threads", 1, "--iterations", 1000000000, *words)
     busy = subprocess.Popen([PROGRAM, *map(str, run_words)], env=CLEAN, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, start_new_session=True, **options)
@@ -104,12 +106,45 @@ def ports_while_it_runs(*words, **options):
         # Three channels a compute node, each with two memory nodes, beside what it has with the launcher.
         wait_until("a run", lambda: len(nodes_of("compute-node", busy.pid)) == 2 and
                    all(len(sockets(pid)) > 6 for pid in nodes_of("compute-node", busy.pid)))
-        nodes = [[open_ports(pid) for pid in nodes_of(kind, busy.pid)] for kind in ("memory-node", "compute-node")]
-        require(open_ports(busy.pid) == [], "the launcher listens")
+        yield busy, nodes_of("memory-node", busy.pid), nodes_of("compute-node", busy.pid)
     finally:
         busy.terminate()
-        _, err = communicate(busy)
-    return *nodes, err.decode()
+        _, busy.said = communicate(busy)
+
+
+def ports_while_it_runs(*words):
+    """The ports of each memory node and of each compute node, while a run is at work; all it says on its standard error."""
+    with busy_run(*words) as (busy, *nodes):
+        ports = [[open_ports(pid) for pid in pids] for pids in nodes]
+        require(open_ports(busy.pid) == [], "the launcher listens")
+    return *ports, busy.said.decode()
+
+
+def pieces_of(pids):
+    """Number and mode of the pieces of System V's shared memory that these processes have made."""
+    rows = [row.split() for row in read("/proc/sysvipc/shm").decode().splitlines()[1:]]
+    return {int(row[1]): int(row[2], 8) & 0o777 for row in rows if int(row[4]) in pids}
+
+
+def can_attach(number):
+    """Whether another user of the same group can."""
+    script = ("import ctypes, os; c = ctypes.CDLL(None, use_errno=True); c.shmat.restype = ctypes.c_void_p; "
+              "os.setgroups([]); os.setresgid(*[os.getegid()] * 3); os.setresuid(65534, 65534, 65534); "
+              f"at = c.shmat({number}, None, 0); print(at != ctypes.c_void_p(-1).value)")
+    return subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout.strip() == b"True"
+
+
+def shared_memory_of_ucx_is_closed_to_others():
+    with busy_run("--transport", "ucx:data=sysv") as (_, memory_nodes, compute_nodes):
+        for pids in (memory_nodes, compute_nodes):
+            pieces = pieces_of(pids)
+            require(pieces and set(pieces.values()) == {0o600}, f"modes: {[oct(mode) for mode in pieces.values()]}")
+        if os.geteuid() == 0:
+            require(not any(can_attach(number) for number in pieces_of(memory_nodes)), "another user has attached it")
+    with busy_run("--transport", "ucx:data=posix", umask=0) as (_, memory_nodes, compute_nodes):
+        modes = [os.stat(f"/proc/{pid}/fd/{name}").st_mode & 0o777 for pid in memory_nodes + compute_nodes
+                 for name in os.listdir(f"/proc/{pid}/fd") if "ucx_shm_posix" in os.readlink(f"/proc/{pid}/fd/{name}")]
+        require(modes and set(modes) == {0o600}, f"modes: {[oct(mode) for mode in modes]}")
 
 
 def on_one_host_nobody_opens_a_port():
@@ -322,6 +357,7 @@ def a_file_of_ucx_settings_is_refused_where_it_could_hurt():
 
 def main():
     cases = [a_fixed_port_serves_one_run_after_another, a_port_that_is_in_use_is_refused,
+             shared_memory_of_ucx_is_closed_to_others,
              on_one_host_nobody_opens_a_port, with_a_port_memory_nodes_alone_listen_and_on_loopback,
              tcp_of_ucx_is_open_to_this_host_and_says_so, an_address_that_is_none_is_refused,
              a_variable_that_may_not_pass_is_named_and_has_no_effect, all_of_them_are_named_in_one_line, a_pool_names_them_too,

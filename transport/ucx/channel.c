@@ -339,7 +339,12 @@ static void end_in_shared_memory(dmg_ucx_channel *channel, void *request, dmg_co
         }
         ucp_request_free(request);
     }
-    dmg_completion_end(completion, status == UCS_OK ? DMG_OK : DMG_ERR_PEER, node);
+    /* What fails here fails in this process: the peer has no part in it. */
+    dmg_completion_end(completion,
+                       status == UCS_OK              ? DMG_OK
+                       : status == UCS_ERR_NO_MEMORY ? DMG_ERR_MEMORY
+                                                     : DMG_ERR_PEER,
+                       node);
 }
 
 static void on_one_sided_done(void *request, ucs_status_t status, void *argument)

@@ -143,5 +143,5 @@ dmg_status dmg_ucx_data_worker(ucp_context_h context, const char *transports, uc
 {
     bool has_device = dmg_ucx_data_kind(transports) != DMG_UCX_DATA_SHARED_MEMORY;
     dmg_status status = dmg_ucx_worker_within(context, has_device ? DMG_UCX_DEVICE_LIMIT_NS : 0, worker);
-    return status == DMG_OK ? DMG_OK : dmg_ucx_explain(transports, QUEUES_BYTES, status);
+    return status == DMG_OK ? dmg_ucx_close_to_others(transports) : dmg_ucx_explain(transports, QUEUES_BYTES, status);
 }

@@ -50,6 +50,10 @@ static dmg_status allocate_by_ucx(const dmg_segment_options *options, uint64_t b
         return dmg_ucx_explain(transports, bytes, DMG_ERR_MEMORY);
     }
     segment->context = context;
+    dmg_status closed = dmg_ucx_close_to_others(transports);
+    if (closed != DMG_OK) {
+        return closed;
+    }
     ucp_mem_attr_t attributes = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
     status = ucp_mem_query(segment->handle, &attributes);
     if (status != UCS_OK) {

@@ -172,6 +172,14 @@ void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
 /** dmg_server_give_back; false for memory that a card has registered, whose pages are its own, and for /dev/shm. */
 bool dmg_ucx_segment_give_back(const dmg_ucx_segment *segment, const char *transports, uint64_t offset, uint64_t bytes);
 
+/* ---- segment_modes.c ---- */
+
+/**
+ * Take from other users what UCX has allowed them of the shared memory that this process has made over these transports
+ * so far. DMG_ERR_IO when that cannot be done, or comes too late.
+ */
+dmg_status dmg_ucx_close_to_others(const char *transports);
+
 /* ---- demand.c: what a segment takes, before it is made ---- */
 
 /** What making a segment over these transports ("" by message) would take. */
