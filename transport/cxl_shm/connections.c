@@ -17,7 +17,6 @@
 
 #define CHANNELS_INITIAL  16
 #define EVENTS_MAX        64
-#define HELLO_NS          UINT64_C(5000000000)
 #define BYTES_DRAINED_MAX 64
 
 /* ---- channels ---- */
@@ -263,7 +262,7 @@ static void cut_off_silent(dmg_shm_server *server)
     const dmg_watch *watch = dmg_server_watch(server->server);
     for (uint32_t i = 0; i < server->channel_count && server->greeted_count > 0; i++) {
         dmg_shm_server_channel *channel = &server->channels[i];
-        if (channel->state == DMG_SHM_CHANNEL_GREETED && dmg_watch_silence_ns(watch, channel->greeted_ns) > HELLO_NS) {
+        if (channel->state == DMG_SHM_CHANNEL_GREETED && dmg_watch_is_over(watch, channel->greeted_ns)) {
             dmg_shm_server_close_channel(server, channel, DMG_OK);
         }
     }

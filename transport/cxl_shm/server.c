@@ -21,7 +21,6 @@
 #define REQUESTS_MAX           16  /* of one channel a round, so that the others have their turn */
 #define SOCKET_ROUNDS          256 /* rounds of progress between two looks at the sockets when messages never pause */
 #define MILLISECOND_NS         UINT64_C(1000000)
-#define GREETING_NS            UINT64_C(5000000000)
 #define TOKEN_SLOT_BITS        6
 #define TOKEN_USE_BITS         26
 #define TOKEN_CHANNEL_BITS     12
@@ -176,12 +175,12 @@ void dmg_shm_server_wake(void *implementation)
 
 /* ---- life ---- */
 
-static dmg_status listen_and_watch(dmg_shm_server *server, const char *bind_to, const uint8_t *token)
+static dmg_status listen_and_watch(dmg_shm_server *server, const char *bind_to, const dmg_server_options *wanted)
 {
     const dmg_listener_options options = {.backend = DMG_SHM_BACKEND_NAME,
                                           .bind = bind_to,
-                                          .stream = {.token = token, .wanted = server->protection},
-                                          .greeting_timeout_ns = GREETING_NS,
+                                          .stream = {.token = wanted->token, .wanted = server->protection},
+                                          .greeting_timeout_ns = wanted->peer_timeout_ns,
                                           .keeps_packets = true};
     dmg_status status = dmg_listener_open(&options, &server->listener);
     if (status != DMG_OK) {
@@ -295,7 +294,7 @@ dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *o
             dmg_shm_view_open(&created->coherence, created->segment.pointer, created->segment.bytes, &created->view);
     }
     if (status == DMG_OK) {
-        status = listen_and_watch(created, place[0] ? place : NULL, options->token);
+        status = listen_and_watch(created, place[0] ? place : NULL, options);
     }
     if (status != DMG_OK) {
         dmg_shm_server_destroy(created);
