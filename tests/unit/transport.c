@@ -930,6 +930,8 @@ static const dmg_test tests[] = {
     DMG_TEST(client_that_closes_is_reported_once),
     DMG_TEST(memory_node_that_dies_during_the_greeting_counts_as_dead),
     DMG_TEST(garbage_on_the_socket_is_survived),
+    DMG_TEST(one_who_greets_and_makes_no_sense_is_cut_off),
+    DMG_TEST(one_who_greets_and_says_nothing_is_cut_off),
     DMG_TEST(nonsense_in_a_control_area_breaks_its_channel_alone),
     DMG_TEST(memory_node_stops_when_told_to),
     DMG_TEST(pool_closes_and_leaves_nothing),

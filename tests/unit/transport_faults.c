@@ -6,8 +6,10 @@
 
 #include "core/base/clock.h"
 #include "transport/cxl_shm/shm.h"
+#include "transport/stream/socket.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -305,6 +307,75 @@ void garbage_on_the_socket_is_survived(void)
     gone_report report;
     CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &report, sizeof report), DMG_OK);
     CU_ASSERT_EQUAL(report.closed + report.died, 0);
+    close(silent);
+    test_pool_stop(&pool);
+}
+
+/* A socket that has greeted with the pool's secret. */
+static int connect_greeted(const char *address)
+{
+    int connected;
+    dmg_watch watch;
+    dmg_stream_address place;
+    dmg_stream_session session;
+    dmg_watch_start(&watch, PATIENT_NS, dmg_now_ns());
+    CU_ASSERT_EQUAL_FATAL(dmg_stream_address_parse("cxl_shm", address, &place), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_socket_connect(&place, SOCK_SEQPACKET, address, &watch, &connected), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_socket_greet(connected, false, DMG_STREAM_PLAIN, test_token, address, &watch, &session),
+                          DMG_OK);
+    return connected;
+}
+
+/* Whether the memory node closes the connection; its pool is kept alive meanwhile. */
+static bool is_cut_off(test_pool *pool, int connection)
+{
+    for (dmg_test_wait wait = dmg_test_wait_for(PATIENCE_S); dmg_test_goes_on(&wait);) {
+        char said[GARBAGE_BYTES];
+        ssize_t received = recv(connection, said, sizeof said, MSG_DONTWAIT);
+        CU_ASSERT_EQUAL_FATAL(test_ask(pool->channel, 0, TEST_ECHO, NULL, 0), DMG_OK);
+        if (received == 0 || (received < 0 && errno == ECONNRESET)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void one_who_greets_and_makes_no_sense_is_cut_off(void)
+{
+    if (strncmp(test_transport, "cxl_shm", 7) != 0) {
+        return;
+    }
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    srand((unsigned int)dmg_test_seed());
+    for (int round = 0; round < GARBAGE_ROUNDS; round++) {
+        int liar = connect_greeted(pool.nodes[0].address);
+        char garbage[GARBAGE_BYTES];
+        size_t bytes = round % 3 ? sizeof(dmg_shm_hello) : (size_t)rand() % sizeof garbage;
+        for (size_t i = 0; i < bytes; i++) {
+            garbage[i] = (char)rand();
+        }
+        if (round % 3 == 2) { /* sound up to what it wants, or who it is */
+            dmg_shm_hello hello = {.magic = DMG_SHM_MAGIC, .want = (uint32_t)rand() % 2 ? DMG_SHM_CHANNEL : 77};
+            memcpy(garbage, &hello, sizeof hello);
+        }
+        (void)!send(liar, garbage, bytes, MSG_NOSIGNAL);
+        CU_ASSERT_TRUE_FATAL(is_cut_off(&pool, liar));
+        close(liar);
+    }
+    gone_report report;
+    CU_ASSERT_EQUAL(test_ask(pool.channel, 0, TEST_GONE, &report, sizeof report), DMG_OK);
+    CU_ASSERT_EQUAL(report.closed + report.died, 0);
+    test_pool_stop(&pool);
+}
+
+void one_who_greets_and_says_nothing_is_cut_off(void)
+{
+    if (strncmp(test_transport, "cxl_shm", 7) != 0) {
+        return;
+    }
+    test_pool pool = test_pool_start(test_short_ns(), PATIENT_NS);
+    int silent = connect_greeted(pool.nodes[0].address);
+    CU_ASSERT_TRUE(is_cut_off(&pool, silent));
     close(silent);
     test_pool_stop(&pool);
 }

@@ -119,6 +119,8 @@ void stopped_client_loses_its_lease_once(void);
 void client_that_closes_is_reported_once(void);
 void memory_node_that_dies_during_the_greeting_counts_as_dead(void);
 void garbage_on_the_socket_is_survived(void);
+void one_who_greets_and_makes_no_sense_is_cut_off(void);
+void one_who_greets_and_says_nothing_is_cut_off(void);
 void nonsense_in_a_control_area_breaks_its_channel_alone(void);
 void memory_node_stops_when_told_to(void);
 
