@@ -40,6 +40,17 @@ static void note_trouble(dmg_launcher *launcher, uint64_t settle_ns)
     }
 }
 
+/** What the program itself met, with this thread's error sentence: it explains least, when a child has something to
+ * say. */
+static void note_failure(dmg_launcher *launcher, dmg_status status, uint64_t settle_ns)
+{
+    if (status != DMG_OK) {
+        launcher->message_status = status;
+        snprintf(launcher->message_sentence, sizeof launcher->message_sentence, "%s", dmg_error_message());
+        note_trouble(launcher, settle_ns);
+    }
+}
+
 static void note_end(dmg_launcher *launcher, dmg_child *child, int wait_status)
 {
     child->is_running = false;
@@ -129,11 +140,8 @@ static void take_messages(dmg_launcher *launcher, dmg_child *child)
             handed = message;
         }
         if (launcher->on_message && launcher->message_status == DMG_OK) {
-            launcher->message_status = launcher->on_message(launcher->message_context, child, handed);
-            if (launcher->message_status != DMG_OK) {
-                snprintf(launcher->message_sentence, sizeof launcher->message_sentence, "%s", dmg_error_message());
-                note_trouble(launcher, SETTLE_AFTER_ERROR_NS);
-            }
+            note_failure(launcher, launcher->on_message(launcher->message_context, child, handed),
+                         SETTLE_AFTER_ERROR_NS);
         }
         json_decref(message);
     }
@@ -179,6 +187,10 @@ static void turn(dmg_launcher *launcher, int timeout_ms)
         take_messages(launcher, launcher->children[index]);
     }
     look_for_silence(launcher);
+    if (launcher->look && launcher->message_status == DMG_OK) {
+        /* A lost memory node is often told of by others, too, who know more. */
+        note_failure(launcher, launcher->look(launcher->look_context), SETTLE_AFTER_ECHO_NS);
+    }
 }
 
 /* ---- the loop ---- */
@@ -332,6 +344,12 @@ void dmg_launcher_listen(dmg_launcher *launcher, uint64_t peer_timeout_ns, dmg_l
     dmg_watch_start(&launcher->watch, peer_timeout_ns, dmg_now_ns());
     launcher->on_message = on_message;
     launcher->message_context = context;
+}
+
+void dmg_launcher_look_after(dmg_launcher *launcher, dmg_launcher_look look, void *context)
+{
+    launcher->look = look;
+    launcher->look_context = context;
 }
 
 int dmg_launcher_signal(const dmg_launcher *launcher)

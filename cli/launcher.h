@@ -49,6 +49,9 @@ typedef struct dmg_launcher dmg_launcher;
  */
 typedef dmg_status (*dmg_launcher_message)(void *context, dmg_child *child, json_t *message);
 
+/** Called in the main loop at every turn: what else there is to look after. A status other than DMG_OK ends the run. */
+typedef dmg_status (*dmg_launcher_look)(void *context);
+
 /** Block the signals that end programs and take them over. One a process, made in its main thread. */
 dmg_status dmg_launcher_create(dmg_launcher **launcher);
 /** Stops what still runs. NULL is allowed. */
@@ -56,6 +59,9 @@ void dmg_launcher_destroy(dmg_launcher *launcher);
 /** Where messages go, and after what silence a child counts as dead; before the first start. */
 void dmg_launcher_listen(dmg_launcher *launcher, uint64_t peer_timeout_ns, dmg_launcher_message on_message,
                          void *context);
+
+/** What else to look after while children run, which no child tells; NULL: nothing any more. */
+void dmg_launcher_look_after(dmg_launcher *launcher, dmg_launcher_look look, void *context);
 
 /**
  * Start a node: fork and exec this program with `subcommand`, a control socket, and (when not -1) `file` as descriptor

@@ -26,7 +26,9 @@ struct dmg_launcher {
     uint64_t memory_bytes;         /* that nodes give back at their end */
     dmg_launcher_message on_message;
     void *message_context;
-    dmg_status message_status; /* of on_message, when it failed */
+    dmg_launcher_look look;
+    void *look_context;
+    dmg_status message_status; /* of on_message or look, when it failed */
     char message_sentence[1024];
     dmg_child **children;
     uint32_t child_count;

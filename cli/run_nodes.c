@@ -409,7 +409,19 @@ static dmg_status wait_timed(dmg_run *run, bool (*is_done)(void *context), doubl
     return status;
 }
 
-dmg_status dmg_run_compute(dmg_run *run)
+/** The launcher's own hold on the pool: a memory node that died, or that gave the launcher up. */
+static dmg_status look_at_pool(void *context)
+{
+    const dmg_pool_client *pool = ((const dmg_run *)context)->pool;
+    dmg_status status = DMG_OK;
+    for (uint32_t node = 0; node < pool->file.node_count && status == DMG_OK; node++) {
+        status = dmg_client_node_status(pool->client, (uint16_t)node);
+    }
+    return status == DMG_OK ? DMG_OK
+                            : dmg_error_prefix(status, "the launcher lost its hold on the pool %s", pool->file.name);
+}
+
+static dmg_status compute(dmg_run *run)
 {
     dmg_status status = DMG_OK;
     for (uint32_t rank = 0; rank < run->cn_count && status == DMG_OK; rank++) {
@@ -433,6 +445,17 @@ dmg_status dmg_run_compute(dmg_run *run)
             dmg_set_number(run->settings, DMG_OPTION_PIN_THREADS, 0); /* the settings say what was got */
         }
     }
+    return status;
+}
+
+dmg_status dmg_run_compute(dmg_run *run)
+{
+    if (run->pool) {
+        /* Computing may take hours, in which the launcher asks the pool nothing. */
+        dmg_launcher_look_after(run->launcher, look_at_pool, run);
+    }
+    dmg_status status = compute(run);
+    dmg_launcher_look_after(run->launcher, NULL, NULL);
     return status;
 }
 
