@@ -15,9 +15,9 @@
 
 /** Where it is. */
 typedef struct identity_place {
-    int folder; /* to be closed when it is not AT_FDCWD */
-    char name[PATH_MAX];
-    char path[PATH_MAX + 16];
+    int folder;
+    char name[NAME_MAX + 1]; /* in that folder */
+    char path[PATH_MAX];     /* for people */
 } identity_place;
 
 /* The folder's parents are made as far as they are missing, as other programs do it in a home that is new. */
@@ -44,6 +44,7 @@ static dmg_status make_folders(const char *path)
     }
 }
 
+/* A folder for nothing else, which is made, and checked. */
 static dmg_status open_own_folder(const char *path, identity_place *place)
 {
     struct stat facts;
@@ -58,33 +59,47 @@ static dmg_status open_own_folder(const char *path, identity_place *place)
     return dmg_private_check(&facts, path);
 }
 
-static dmg_status find_place(identity_place *place)
+/* The folder of the file that the user names may be any: the file itself has to be private. */
+static dmg_status open_named(const char *path, identity_place *place)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (*name == '\0' || strlen(name) >= sizeof place->name || strlen(path) >= sizeof folder) {
+        return dmg_error(DMG_ERR_ARGUMENT, "DMGRAPH_IDENTITY names no file: '%.200s'", path);
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(name - path) : 1, slash ? path : ".");
+    snprintf(place->name, sizeof place->name, "%s", name);
+    snprintf(place->path, sizeof place->path, "%s", path);
+    place->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return place->folder >= 0
+               ? DMG_OK
+               : dmg_error_errno(DMG_ERR_IO, errno, "opening the folder of the identity %s (DMGRAPH_IDENTITY)", path);
+}
+
+static dmg_status open_place(identity_place *place)
 {
     const char *named = getenv("DMGRAPH_IDENTITY");
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     char folder[PATH_MAX];
-    bool fits = true;
-    place->folder = AT_FDCWD;
-    snprintf(place->name, sizeof place->name, "identity");
+    int length;
     if (named && *named) {
-        fits = strlen(named) < sizeof place->name;
-        snprintf(place->name, sizeof place->name, "%s", named);
-        snprintf(place->path, sizeof place->path, "%s", place->name);
-        return fits ? DMG_OK : dmg_error(DMG_ERR_ARGUMENT, "DMGRAPH_IDENTITY names a path that is too long");
+        return open_named(named, place);
     }
+    snprintf(place->name, sizeof place->name, "identity");
     if (state && state[0] == '/') {
-        fits = snprintf(folder, sizeof folder, "%s/dmgraph", state) < (int)sizeof folder;
+        length = snprintf(folder, sizeof folder, "%s/dmgraph", state);
     } else if (home && home[0] == '/' && home[1] != '\0') {
-        fits = snprintf(folder, sizeof folder, "%s/.local/state/dmgraph", home) < (int)sizeof folder;
+        length = snprintf(folder, sizeof folder, "%s/.local/state/dmgraph", home);
     } else {
-        dmg_pool_path("identity", NULL, place->path, sizeof place->path);
+        dmg_pool_path(place->name, NULL, place->path, sizeof place->path);
         return dmg_pool_folder_open(true, &place->folder);
     }
-    if (!fits) {
+    if (length >= (int)sizeof folder ||
+        snprintf(place->path, sizeof place->path, "%s/%s", folder, place->name) >= (int)sizeof place->path) {
         return dmg_error(DMG_ERR_ARGUMENT, "the path of this user's identity is too long");
     }
-    snprintf(place->path, sizeof place->path, "%s/identity", folder);
     return open_own_folder(folder, place);
 }
 
@@ -109,32 +124,20 @@ static dmg_status read_identity(const identity_place *place, uint8_t secret[DMG_
 static dmg_status make_identity(const identity_place *place)
 {
     uint8_t secret[DMG_SECRET_BYTES];
-    char text[DMG_SECRET_TEXT_BYTES + 1];
+    char line[DMG_SECRET_TEXT_BYTES];
     dmg_status status = dmg_secret_make(secret);
-    if (status == DMG_OK) {
-        dmg_secret_write(secret, text);
-        text[DMG_SECRET_TEXT_BYTES - 1] = '\n';
-        /* The temporary file lies in the same folder: a path is cut into folder and name. */
-        char folder[PATH_MAX];
-        const char *slash = strrchr(place->name, '/');
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - place->name) + 1 : 1, slash ? place->name : ".");
-        int opened = place->folder != AT_FDCWD ? place->folder : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (opened < 0) {
-            return dmg_error_errno(DMG_ERR_IO, errno, "opening %s for the identity of this user", folder);
-        }
-        status =
-            dmg_private_file_write(opened, slash ? slash + 1 : place->name, place->path, text, DMG_SECRET_TEXT_BYTES);
-        if (opened != place->folder) {
-            close(opened);
-        }
+    if (status != DMG_OK) {
+        return status;
     }
-    return status;
+    dmg_secret_write(secret, line);
+    line[sizeof line - 1] = '\n';
+    return dmg_private_file_write(place->folder, place->name, place->path, line, sizeof line);
 }
 
 dmg_status dmg_identity_find(uint8_t secret[DMG_SECRET_BYTES])
 {
-    identity_place place;
-    dmg_status status = find_place(&place);
+    identity_place place = {.folder = -1};
+    dmg_status status = open_place(&place);
     if (status == DMG_OK) {
         status = read_identity(&place, secret);
         if (status == DMG_ERR_NOT_FOUND) {
