@@ -37,6 +37,7 @@ const dmg_backend dmg_backend_ucx = {
     .server_sleep = dmg_ucx_server_sleep,
     .server_wake = dmg_ucx_server_wake,
     .server_reply = dmg_ucx_server_reply,
+    .server_break_client = dmg_ucx_server_break_client,
     .server_give_back = dmg_ucx_server_give_back,
     .client_open = dmg_ucx_client_open,
     .client_close = dmg_ucx_client_close,

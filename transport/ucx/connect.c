@@ -104,6 +104,10 @@ static void on_frame(void *owner, const dmg_ucx_header *header, const uint8_t *p
         break;
     case DMG_UCX_FAREWELL:
         link->has_farewell = true;
+        if (header->bytes != 0) { /* not asked for: this client was given up */
+            dmg_client_refused(link->channel->client->client, (uint16_t)(link - link->channel->links), payload,
+                               header->bytes);
+        }
         break;
     default:
         link->broken = "sent a frame that is not one of ours";

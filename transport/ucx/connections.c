@@ -149,6 +149,40 @@ void dmg_ucx_connections_sweep(dmg_ucx_server *server)
     }
 }
 
+/** Tell a client why, and close; one that has not taken what was sent before keeps its connection, and is refused. */
+static void give_up(dmg_ucx_connection *connection, const char *why)
+{
+    dmg_ucx_frame *frame = dmg_ucx_frame_take(&connection->server->frames);
+    if (frame != NULL) {
+        size_t bytes = strlen(why);
+        memcpy(dmg_ucx_frame_reserve(frame, bytes), why, bytes);
+        dmg_ucx_carrier_send(&connection->carrier, DMG_UCX_FAREWELL, frame);
+        dmg_ucx_carrier_flush(&connection->carrier);
+    }
+    if (dmg_ucx_carrier_unsent_bytes(&connection->carrier) == 0) {
+        dmg_ucx_connection_break(connection, "its client was given up");
+    }
+}
+
+bool dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why)
+{
+    dmg_ucx_server *server = implementation;
+    bool has_lanes = server->data_transports[0] != '\0';
+    /* Of a client on another host the end of a connection is all that tells of its end. */
+    if (has_lanes && dmg_server_client_pid(server->server, client) <= 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < server->place_count; i++) {
+        dmg_ucx_connection *connection = server->places[i].connection;
+        if (connection != NULL && connection->stage == DMG_UCX_STAGE_WELCOMED && connection->client == client &&
+            connection->broken == NULL) {
+            give_up(connection, why);
+        }
+    }
+    dmg_ucx_connections_sweep(server);
+    return !has_lanes;
+}
+
 /** The last answers, by which a client may have asked for this end. */
 static void send_what_waits(dmg_ucx_server *server)
 {

@@ -213,6 +213,7 @@ dmg_status dmg_ucx_server_create(dmg_server *server, const dmg_server_options *o
 void dmg_ucx_server_destroy(void *implementation);
 const char *dmg_ucx_server_address(void *implementation);
 void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes);
+bool dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why);
 bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
 uint32_t dmg_ucx_server_progress(void *implementation);
 void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns);

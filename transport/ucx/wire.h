@@ -5,8 +5,9 @@
  * A client's channel has a stream (transport/stream) to every memory node. Whoever is at its other end has proved that
  * it knows the pool's secret. The client says HELLO; the server answers WELCOME. Then the client sends frames of
  * requests (messages to handlers, and reads, writes, cas and faa where no one-sided lane exists), several a frame, and
- * the server sends frames of answers. GOODBYE and FAREWELL end an orderly connection; the end of the stream without
- * them is the death of its other end. Both ends have the same byte order; the magic number tells when they have not.
+ * the server sends frames of answers. GOODBYE and FAREWELL end an orderly connection; a FAREWELL with a sentence tells
+ * a client that it was given up, and why. The end of the stream without them is the death of its other end. Both ends
+ * have the same byte order; the magic number tells when they have not.
  *
  * A frame is one record of the stream: a header and a payload, whose records stand at multiples of 8 bytes. Requests
  * and answers can go by UCP active messages instead (carrier.h), each of which is eager, with a dmg_ucx_envelope.
