@@ -68,10 +68,10 @@ class Computing:
 
     def __init__(self):
         run("load", GRAPH, "--pool", "p", "--as", "graph", "--quiet")
+        free = self.allocated()
         self.launcher = subprocess.Popen([PROGRAM, *map(str, ("run", "pagerank", "graph", "--pool", "p", "--cns", 2, *ENDLESS))],
                                          env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, start_new_session=True)
-        free = self.allocated()
         wait_until("a run", lambda: len(members("compute-node")) == 2 and self.allocated() > free)
 
     @staticmethod
