@@ -16,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BACKEND "streams"
+#define BACKEND        "streams"
+#define MILLISECOND_NS UINT64_C(1000000)
 
 /* A client that connects, and says something when it has greeted. */
 typedef struct test_client {
@@ -197,7 +198,7 @@ static void crowd_of_silent_strangers_expires_while_others_are_served(void)
     static const char *const binds[] = {NULL, "127.0.0.1:0"};
     for (size_t i = 0; i < sizeof binds / sizeof *binds; i++) {
         uint64_t now_ns = dmg_now_ns();
-        dmg_listener *listener = listen_at(binds[i], DMG_STREAM_PLAIN, dmg_test_deadline_ns(20));
+        dmg_listener *listener = listen_at(binds[i], DMG_STREAM_PLAIN, dmg_test_deadline_ns(1000));
         const dmg_listener_counts *counts = dmg_listener_counted(listener);
         pid_t crowd[CROWD_PROCESSES];
         arrivals arrived = {0};
@@ -205,11 +206,19 @@ static void crowd_of_silent_strangers_expires_while_others_are_served(void)
         for (int process = 0; process < CROWD_PROCESSES; process++) {
             crowd[process] = start_crowd(dmg_listener_address(listener));
         }
+        /* As long as no time passes, the first keep their places, and the others wait outside. */
+        for (dmg_test_wait wait = dmg_test_wait_for(20); counts->accepted < 256 && dmg_test_goes_on(&wait);) {
+            dmg_listener_progress(listener, now_ns, on_stream, &arrived);
+        }
+        dmg_listener_progress(listener, now_ns, on_stream, &arrived);
+        CU_ASSERT_EQUAL(counts->accepted, 256);
+        CU_ASSERT_EQUAL(counts->expired, 0);
         for (dmg_test_wait wait = dmg_test_wait_for(20);
              counts->accepted < CROWD_PROCESSES * CROWD_EACH && dmg_test_goes_on(&wait);) {
             while (dmg_listener_progress(listener, now_ns, on_stream, &arrived) > 0) {
                 CU_ASSERT_FATAL(dmg_listener_strangers(listener) <= 256);
             }
+            now_ns += 10 * MILLISECOND_NS;
         }
         CU_ASSERT_EQUAL(counts->accepted, CROWD_PROCESSES * CROWD_EACH);
         CU_ASSERT_EQUAL(counts->expired, CROWD_PROCESSES * CROWD_EACH - 256);
@@ -217,13 +226,14 @@ static void crowd_of_silent_strangers_expires_while_others_are_served(void)
         client_start(&client, dmg_listener_address(listener), stream_token, DMG_STREAM_PLAIN);
         for (dmg_test_wait wait = dmg_test_wait_for(10); arrived.count == 0 && dmg_test_goes_on(&wait);) {
             dmg_listener_progress(listener, now_ns, on_stream, &arrived);
+            now_ns += 10 * MILLISECOND_NS;
         }
         client_join(&client);
         CU_ASSERT_EQUAL(client.status, DMG_OK);
         CU_ASSERT_EQUAL(arrived.count, 1);
         CU_ASSERT_EQUAL(dmg_listener_strangers(listener), 255);
         /* The clock of the watch decides, no other. */
-        now_ns += dmg_test_deadline_ns(1000);
+        now_ns += dmg_test_deadline_ns(100000);
         dmg_listener_progress(listener, now_ns, on_stream, &arrived);
         CU_ASSERT_EQUAL(dmg_listener_strangers(listener), 0);
         CU_ASSERT_EQUAL(counts->expired, CROWD_PROCESSES * CROWD_EACH);
@@ -237,6 +247,42 @@ static void crowd_of_silent_strangers_expires_while_others_are_served(void)
         dmg_stream_close(arrived.streams[0]);
         dmg_listener_close(listener);
     }
+}
+
+#define TURNS 8
+
+static void clients_that_come_at_once_only_take_turns(void)
+{
+    const dmg_listener_options options = {
+        .backend = BACKEND,
+        .stream = {.token = stream_token, .record_bytes_max = 1000},
+        .greeting_timeout_ns = dmg_test_deadline_ns(20),
+        .strangers_max = 2,
+    };
+    dmg_listener *listener = NULL;
+    CU_ASSERT_EQUAL_FATAL(dmg_listener_open(&options, &listener), DMG_OK);
+    const dmg_listener_counts *counts = dmg_listener_counted(listener);
+    uint64_t now_ns = dmg_now_ns();
+    arrivals arrived = {0};
+    test_client clients[TURNS];
+    for (int i = 0; i < TURNS; i++) {
+        client_start(&clients[i], dmg_listener_address(listener), stream_token, DMG_STREAM_PLAIN);
+    }
+    for (dmg_test_wait wait = dmg_test_wait_for(10); arrived.count < TURNS && dmg_test_goes_on(&wait);) {
+        dmg_listener_progress(listener, now_ns, on_stream, &arrived);
+        CU_ASSERT_FATAL(dmg_listener_strangers(listener) <= 2);
+    }
+    CU_ASSERT_EQUAL(counts->greeted, TURNS);
+    CU_ASSERT_EQUAL(counts->expired, 0);
+    for (int i = 0; i < TURNS; i++) {
+        client_join(&clients[i]);
+        CU_ASSERT_EQUAL(clients[i].status, DMG_OK);
+        dmg_stream_close(clients[i].stream);
+    }
+    for (uint32_t i = 0; i < arrived.count; i++) {
+        dmg_stream_close(arrived.streams[i]);
+    }
+    dmg_listener_close(listener);
 }
 
 static void owner_is_woken_when_strangers_expire(void)
@@ -344,6 +390,34 @@ static int starve(void)
     return client.status == DMG_OK && arrived.count == 1 && lines == 1 ? 0 : 5;
 }
 
+/* In a child: strangers have the last descriptors; who comes after them gets one. */
+static int starve_by_strangers(void)
+{
+    struct rlimit limit = {.rlim_cur = 64, .rlim_max = 64};
+    arrivals arrived = {0};
+    dmg_listener *listener = listen_at(NULL, DMG_STREAM_PLAIN, dmg_test_deadline_ns(20));
+    const dmg_listener_counts *counts = dmg_listener_counted(listener);
+    uint64_t now_ns = dmg_now_ns();
+    int strangers = 0;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return 1;
+    }
+    /* The listener takes one in for each that comes, until there are no more descriptors for either. */
+    while (counts->postponed == 0 && strangers < 64 && connect_to(dmg_listener_address(listener)) >= 0) {
+        strangers++;
+        dmg_listener_progress(listener, now_ns, on_stream, &arrived);
+    }
+    close(0); /* for the last one to connect, and none for who takes it in */
+    if (counts->expired != 0 || connect_to(dmg_listener_address(listener)) < 0) {
+        return 2;
+    }
+    for (dmg_test_wait wait = dmg_test_wait_for(5); counts->expired == 0 && dmg_test_goes_on(&wait);) {
+        now_ns += 10 * MILLISECOND_NS;
+        dmg_listener_progress(listener, now_ns, on_stream, &arrived);
+    }
+    return counts->expired > 0 && counts->accepted > dmg_listener_strangers(listener) ? 0 : 3;
+}
+
 static int run_apart(int (*what)(void))
 {
     int status = 0;
@@ -360,6 +434,7 @@ static int run_apart(int (*what)(void))
 static void listener_without_descriptors_waits_for_some(void)
 {
     CU_ASSERT_EQUAL(run_apart(starve), 0);
+    CU_ASSERT_EQUAL(run_apart(starve_by_strangers), 0);
 }
 
 /* ---- other users ---- */
@@ -478,6 +553,7 @@ int main(int argc, char **argv)
         DMG_TEST(clients_connect_at_every_kind_of_address),
         DMG_TEST(refused_clients_are_counted_and_told_why),
         DMG_TEST(crowd_of_silent_strangers_expires_while_others_are_served),
+        DMG_TEST(clients_that_come_at_once_only_take_turns),
         DMG_TEST(owner_is_woken_when_strangers_expire),
         DMG_TEST(noise_is_refused_and_counted),
         DMG_TEST(listener_without_descriptors_waits_for_some),

@@ -82,6 +82,11 @@ dmg_status dmg_greeting_begin(dmg_greeting *greeting, bool is_server, bool is_ne
                               const uint8_t token[DMG_TOKEN_BYTES]);
 /** Go on as far as the socket allows. */
 dmg_greeting_state dmg_greeting_go_on(dmg_greeting *greeting, int socket);
+/** Of a server: whether the other end has not said its first message yet. */
+static inline bool dmg_greeting_is_silent(const dmg_greeting *greeting)
+{
+    return greeting->step == 0;
+}
 /** Forget the keys, after they were taken or when it failed. */
 void dmg_greeting_clear(dmg_greeting *greeting);
 

@@ -18,7 +18,8 @@
 #define EVENTS_MAX    64
 #define ACCEPTS_MAX   32 /* a round, so that a flood of connections does not keep others waiting */
 #define PAUSE_NS      UINT64_C(100000000)
-#define TICKS         4 /* a greeting's timeout */
+#define SILENT_NS     UINT64_C(50000000) /* when others wait; who is a client speaks at once, if it has a processor */
+#define TICKS         4                  /* a greeting's timeout */
 #define TICK_NS_MIN   UINT64_C(1000000)
 #define SECOND_NS     UINT64_C(1000000000)
 
@@ -41,7 +42,8 @@ struct dmg_listener {
     uint64_t greeting_timeout_ns;
     uint32_t strangers_max;
     bool is_network;
-    bool is_paused;  /* no descriptor, or no memory: accepting waits */
+    bool is_crowded; /* no place for one more: accepting waits */
+    bool is_paused;  /* no descriptor, or no memory: accepting waits, too */
     bool is_starved; /* the same since the last time that all who waited were taken in */
     uint64_t paused_ns;
     uint64_t tick_ns; /* the timer's; 0: it rests */
@@ -69,6 +71,8 @@ static void set_timer(dmg_listener *listener)
     uint64_t tick_ns = 0;
     if (listener->is_paused) {
         tick_ns = PAUSE_NS;
+    } else if (listener->is_crowded) {
+        tick_ns = SILENT_NS;
     } else if (listener->stranger_count > 0) {
         tick_ns = listener->greeting_timeout_ns / TICKS;
         tick_ns = tick_ns > TICK_NS_MIN ? tick_ns : TICK_NS_MIN;
@@ -108,15 +112,32 @@ static void expire(dmg_listener *listener, stranger *slow, const char *why)
     close(forget_stranger(listener, slow));
 }
 
+static uint64_t age_ns(const stranger *known, uint64_t now_ns)
+{
+    return now_ns > known->since_ns ? now_ns - known->since_ns : 0;
+}
+
 static uint32_t expire_strangers(dmg_listener *listener, uint64_t now_ns)
 {
     uint32_t count = 0;
-    while (listener->oldest && now_ns > listener->oldest->since_ns &&
-           now_ns - listener->oldest->since_ns > listener->greeting_timeout_ns) {
+    while (listener->oldest && age_ns(listener->oldest, now_ns) > listener->greeting_timeout_ns) {
         expire(listener, listener->oldest, "it did not greet in time");
         count++;
     }
     return count;
+}
+
+/* Who goes when there is no room for one more: the oldest who has said nothing, or just the oldest. NULL: all of them
+ * are to have their time. */
+static stranger *find_dispensable(const dmg_listener *listener, uint64_t now_ns)
+{
+    for (stranger *known = listener->oldest; known && age_ns(known, now_ns) >= SILENT_NS; known = known->newer) {
+        if (dmg_greeting_is_silent(&known->greeting)) {
+            return known;
+        }
+    }
+    bool is_slow = listener->oldest && age_ns(listener->oldest, now_ns) > listener->greeting_timeout_ns / TICKS;
+    return is_slow ? listener->oldest : NULL;
 }
 
 /* False when there is no memory for it. */
@@ -140,9 +161,6 @@ static bool take_in(dmg_listener *listener, int socket, uint64_t now_ns)
     *(listener->newest ? &listener->newest->newer : &listener->oldest) = taken;
     listener->newest = taken;
     listener->stranger_count++;
-    if (listener->stranger_count > listener->strangers_max) {
-        expire(listener, listener->oldest, "too many others came after it and did not greet either");
-    }
     return true;
 }
 
@@ -162,8 +180,16 @@ static void pause_accepting(dmg_listener *listener, int why, uint64_t now_ns)
     (void)watch(listener, EPOLL_CTL_MOD, listener->socket, 0, NULL);
 }
 
+static bool has_room(const dmg_listener *listener)
+{
+    return listener->stranger_count < listener->strangers_max;
+}
+
 static void end_pause(dmg_listener *listener, uint64_t now_ns)
 {
+    if (listener->is_crowded && (has_room(listener) || find_dispensable(listener, now_ns))) {
+        listener->is_crowded = !watch(listener, EPOLL_CTL_MOD, listener->socket, EPOLLIN, NULL);
+    }
     if (listener->is_paused && now_ns - listener->paused_ns >= PAUSE_NS) {
         listener->is_paused = !watch(listener, EPOLL_CTL_MOD, listener->socket, EPOLLIN, NULL);
         listener->paused_ns = now_ns;
@@ -178,10 +204,29 @@ static bool is_about_one(int number)
            number == EOPNOTSUPP || number == ENETUNREACH;
 }
 
+/* One who was accepted. False when there is no memory for it. */
+static bool take_or_refuse(dmg_listener *listener, int socket, uint64_t now_ns)
+{
+    bool is_ours = dmg_socket_peer_is_ours(socket);
+    listener->counts.accepted++;
+    if (is_ours && take_in(listener, socket, now_ns)) {
+        return true;
+    }
+    listener->counts.refused++;
+    log_refusal(listener, is_ours ? "out of memory" : "it is of another user");
+    close(socket);
+    return !is_ours;
+}
+
 static uint32_t accept_strangers(dmg_listener *listener, uint64_t now_ns)
 {
     uint32_t count = 0;
     for (; count < ACCEPTS_MAX; count++) {
+        stranger *dispensable = find_dispensable(listener, now_ns);
+        if (!has_room(listener) && !dispensable) {
+            listener->is_crowded = watch(listener, EPOLL_CTL_MOD, listener->socket, 0, NULL);
+            break;
+        }
         int socket = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (socket < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             listener->is_starved = false;
@@ -190,20 +235,16 @@ static uint32_t accept_strangers(dmg_listener *listener, uint64_t now_ns)
         if (socket < 0 && is_about_one(errno)) {
             continue;
         }
-        if (socket < 0) {
-            pause_accepting(listener, errno, now_ns);
+        int failed = socket < 0 ? errno : 0;
+        if (socket >= 0 && !take_or_refuse(listener, socket, now_ns)) {
+            failed = ENOMEM;
+        }
+        if (failed && !dispensable) {
+            pause_accepting(listener, failed, now_ns);
             break;
         }
-        listener->counts.accepted++;
-        if (!dmg_socket_peer_is_ours(socket)) {
-            listener->counts.refused++;
-            log_refusal(listener, "it is of another user");
-            close(socket);
-        } else if (!take_in(listener, socket, now_ns)) {
-            listener->counts.refused++;
-            close(socket);
-            pause_accepting(listener, ENOMEM, now_ns);
-            break;
+        if (failed || listener->stranger_count > listener->strangers_max) {
+            expire(listener, dispensable, "others waited, and it said too little");
         }
     }
     return count;

@@ -2,8 +2,10 @@
  * @file listener.h
  * Who may connect to a memory node: a listening socket, and those who have not proved themselves yet.
  *
- * A stranger can make it accept and hash, no more: those who say nothing are cut off after a time, there is a bound on
- * how many there are at once (the oldest goes), and each is counted. When the process has no descriptor left it keeps
+ * A stranger can make it accept and hash, no more: those who say too little are cut off after a time, and there is a
+ * bound on how many there are at once. When there are so many, newcomers wait until one has greeted, and for 50 ms at
+ * most while there is one who has said nothing at all: he goes, or after a quarter of the time the oldest. So many
+ * clients that come at once only take turns. Each is counted. When the process has no descriptor left it keeps
  * listening, takes in the next when one is free again, and says so once.
  *
  * Not thread-safe: the serving thread has it.
@@ -31,7 +33,7 @@ typedef struct dmg_listener_options {
 typedef struct dmg_listener_counts {
     uint64_t accepted; /**< all */
     uint64_t greeted;
-    uint64_t expired;   /**< said too little for too long, or the oldest of too many */
+    uint64_t expired;   /**< said too little for too long, or too little when others waited */
     uint64_t refused;   /**< did not know the secret, spoke something else, closed, or are of another user */
     uint64_t postponed; /**< times that accepting had to wait for a descriptor or memory */
 } dmg_listener_counts;
