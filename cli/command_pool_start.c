@@ -37,7 +37,6 @@ typedef struct pool_start {
     uint8_t admin[DMG_SECRET_BYTES];
     int folder;
     int log;
-    bool has_admin;
     bool has_file;
 } pool_start;
 
@@ -229,12 +228,11 @@ static dmg_status go(pool_start *start)
         status = start_nodes(start);
     }
     if (status == DMG_OK) {
-        status = dmg_pool_admin_write(start->folder, start->client.file.name, start->admin);
-        start->has_admin = status == DMG_OK;
-    }
-    if (status == DMG_OK) {
         status = dmg_pool_file_write(start->folder, &start->client.file);
         start->has_file = status == DMG_OK;
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_admin_write(start->folder, start->client.file.name, start->admin);
     }
     if (status == DMG_OK) {
         status = detach_nodes(start);
@@ -254,7 +252,7 @@ static _Noreturn void give_up(pool_start *start, dmg_status status)
         dmg_launcher_stop(start->launcher);
         dmg_transport_sweep(start->client.file.created_s, NULL, NULL);
     }
-    if (start->has_file || start->has_admin) {
+    if (start->has_file) {
         dmg_pool_file_remove(start->folder, start->client.file.name);
     } else if (start->log >= 0 && status != DMG_ERR_EXISTS) {
         dmg_pool_log_remove(start->folder, start->client.file.name);

@@ -209,6 +209,7 @@ dmg_status dmg_pool_admin_write(int folder, const char *name, const uint8_t admi
     file_name(name, "admin", file);
     dmg_pool_path(name, "admin", path, sizeof path);
     dmg_secret_write(admin, text);
+    unlinkat(folder, file, 0);
     return dmg_private_file_write(folder, file, path, text, strlen(text));
 }
 

@@ -55,7 +55,8 @@ dmg_status dmg_pool_file_read(int folder, const char *name, dmg_pool_file *pool)
 dmg_status dmg_pool_file_find(const char *name, dmg_pool_file *pool);
 /**
  * The pool's admin secret, in a file of its own, NAME.admin: who is given the pool's file may work on the pool, and has
- * no right to what others have there. Written before the pool's file. DMG_ERR_EXISTS, DMG_ERR_IO.
+ * no right to what others have there. Written after the pool's file, with which the name is taken: what is left of
+ * another pool of that name is replaced. DMG_ERR_IO.
  */
 dmg_status dmg_pool_admin_write(int folder, const char *name, const uint8_t admin[DMG_SECRET_BYTES]);
 /** From the folder of this user. DMG_ERR_NOT_FOUND; DMG_ERR_ARGUMENT for a file that is not safe, DMG_ERR_CORRUPT. */

@@ -22,9 +22,6 @@ typedef struct dmg_link dmg_link;
 dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backend,
                                dmg_transport_parameters *parameters);
 
-/** A sentence that says why a client is refused. */
-#define DMG_REFUSAL_BYTES 192
-
 /** What the server knows of a client. It stays while channels are open, or while it may come back over new ones, so
  * that one that lost its lease is refused. */
 typedef struct dmg_server_client {
@@ -39,7 +36,7 @@ typedef struct dmg_server_client {
     dmg_process process;    /**< pid 0: not known */
     int process_descriptor; /**< a pidfd while it is lost, or -1 */
     dmg_status why;
-    char refusal[DMG_REFUSAL_BYTES]; /**< why its last channel was one too many, or empty */
+    char *refusal; /**< why its last channel was one too many, or NULL */
 } dmg_server_client;
 
 struct dmg_server {
@@ -104,7 +101,7 @@ struct dmg_channel {
     dmg_purpose purpose;
     dmg_counters counters;
     const dmg_completion *refused; /**< whose operation was refused last, and why */
-    char refusal[DMG_REFUSAL_BYTES];
+    char refusal[192];
 };
 
 /** Tell the backend of nodes that died since the last call. */

@@ -14,7 +14,6 @@
 #include "transport/link/page.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +25,7 @@
 #define CLIENTS_INITIAL      16
 #define ORDINARY_PAGE_BYTES  4096
 #define LOOK_NS              UINT64_C(10000000) /* between two looks at what became of lost clients */
-#define BROKEN_MAX           4096               /* clients that are remembered after their connections were broken */
+#define BROKEN_MAX           64                 /* clients of other hosts that are remembered after they were broken */
 
 static dmg_status copy_options(dmg_server *server, const dmg_server_options *options)
 {
@@ -77,6 +76,14 @@ dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **ser
     return DMG_OK;
 }
 
+static void forget_client(dmg_server_client *client)
+{
+    if (client->process_descriptor >= 0) {
+        close(client->process_descriptor);
+    }
+    free(client->refusal);
+}
+
 void dmg_server_destroy(dmg_server *server)
 {
     if (!server) {
@@ -89,9 +96,7 @@ void dmg_server_destroy(dmg_server *server)
         close((int)server->link.descriptor);
     }
     for (uint32_t i = 0; i < server->client_count; i++) {
-        if (server->clients[i].process_descriptor >= 0) {
-            close(server->clients[i].process_descriptor);
-        }
+        forget_client(&server->clients[i]);
     }
     free(server->clients);
     free(server->transport);
@@ -250,7 +255,7 @@ void dmg_server_channel_opened(dmg_server *server, uint64_t client, const dmg_pr
                               ? server->options.on_channel(server->options.context, server, client)
                               : NULL;
     if (refusal) {
-        snprintf(known->refusal, sizeof known->refusal, "%s", refusal);
+        known->refusal = strdup(refusal);
         mark_gone(server, known, DMG_ERR_LIMIT);
     }
 }
@@ -288,8 +293,8 @@ static void offer_link(dmg_server *server, const dmg_request *request)
 
 static const char *refusal_of(const dmg_server_client *client)
 {
-    if (client->refusal[0] != '\0') {
-        return client->refusal;
+    if (client->why == DMG_ERR_LIMIT) {
+        return client->refusal ? client->refusal : "this compute node has more channels than it may";
     }
     return client->has_lost_lease
                ? "this compute node was silent for longer than the peer timeout, and was given up: start it again"
@@ -452,8 +457,8 @@ static void report_gone_clients(dmg_server *server)
             refuses_some |= client->is_gone;
             server->broken_count += may_return;
             server->clients[kept++] = *client;
-        } else if (client->process_descriptor >= 0) {
-            close(client->process_descriptor);
+        } else {
+            forget_client(client);
         }
     }
     server->client_count = kept;

@@ -25,9 +25,7 @@ static dmg_status call_tenant(dmg_channel *channel, uint16_t node, uint32_t type
     return dmg_pool_call_exact(channel, node, type, &request, sizeof request, NULL, 0);
 }
 
-/* Be given a ticket for a job whose secret this client knows, and attach at all nodes; `attached` is how many that
- * were.
- */
+/* Be given a ticket for a job whose secret this client knows, and attach at all nodes: at so many, when it fails. */
 static dmg_status attach_everywhere(dmg_channel *channel, uint64_t job, const uint8_t secret[DMG_SECRET_BYTES],
                                     uint32_t *attached)
 {
