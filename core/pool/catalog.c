@@ -80,6 +80,16 @@ dmg_status dmg_catalog_insert(dmg_catalog *catalog, const dmg_catalog_owner *own
     return DMG_OK;
 }
 
+uint32_t dmg_catalog_count_of(const dmg_catalog *catalog, const dmg_catalog_owner *owner)
+{
+    uint32_t count = 0;
+    for (uint32_t index = 0; index < catalog->count; index++) {
+        const dmg_catalog_owner *other = &catalog->entries[index]->owner;
+        count += other->client == owner->client || dmg_owner_is_same(&other->owner, &owner->owner);
+    }
+    return count;
+}
+
 static dmg_status no_entry(const char *name)
 {
     return dmg_error(DMG_ERR_NOT_FOUND, "the catalog has no entry \"%s\"", name);

@@ -28,6 +28,8 @@ typedef struct dmg_catalog_owner {
 /** Copy owner, name and value. DMG_ERR_EXISTS, DMG_ERR_LIMIT when the catalog is full, DMG_ERR_MEMORY. */
 dmg_status dmg_catalog_insert(dmg_catalog *catalog, const dmg_catalog_owner *owner, const char *name, const void *value,
                               size_t bytes);
+/** How many entries this client put, or others of the same identity. */
+uint32_t dmg_catalog_count_of(const dmg_catalog *catalog, const dmg_catalog_owner *owner);
 /** `*owner` is the catalog's, valid until the entry is erased. DMG_ERR_NOT_FOUND. */
 dmg_status dmg_catalog_owner_of(const dmg_catalog *catalog, const char *name, const dmg_catalog_owner **owner);
 /** `*value` is owned by the catalog, valid until the entry is erased. DMG_ERR_NOT_FOUND. */

@@ -129,8 +129,27 @@ static void job_forget_if_over(dmg_job_table *table, const job *over)
     }
 }
 
+/* The jobs that a client is in. */
+static uint32_t jobs_of(const dmg_job_table *table, uint64_t client)
+{
+    uint32_t count = 0;
+    for (uint32_t index = 0; index < table->count; index++) {
+        const job *looked_at = table->jobs[index];
+        bool is_in_it = false;
+        for (uint32_t rank = 0; rank < looked_at->size && !is_in_it; rank++) {
+            const job_member *member = &looked_at->members[rank];
+            is_in_it = member->state == MEMBER_PRESENT && member->client == client;
+        }
+        count += is_in_it;
+    }
+    return count;
+}
+
 static dmg_status job_make(dmg_job_table *table, const dmg_job_entrant *first, job **made)
 {
+    if (jobs_of(table, first->client) >= DMG_JOBS_OF_A_CLIENT_MAX) {
+        return dmg_error(DMG_ERR_LIMIT, "this compute node is in %d jobs already; leave one", DMG_JOBS_OF_A_CLIENT_MAX);
+    }
     for (uint32_t index = 0; index < table->count && table->count == DMG_JOBS_MAX; index++) {
         if (table->jobs[index]->present == 0) {
             job_forget(table, index);

@@ -28,6 +28,8 @@
 
 /** Jobs that a pool runs at once. */
 #define DMG_JOBS_MAX 256
+/** Jobs of a pool that one client is in at once. */
+#define DMG_JOBS_OF_A_CLIENT_MAX 32
 /** Compute nodes of one job. */
 #define DMG_JOB_SIZE_MAX 1024
 
@@ -61,7 +63,7 @@ typedef struct dmg_job_entrant {
     dmg_pool_owner owner;
 } dmg_job_entrant;
 
-/** DMG_ERR_DENIED for another secret than the job's. */
+/** DMG_ERR_DENIED for another secret than the job's; DMG_ERR_LIMIT when the pool, or this client, has too many jobs. */
 dmg_status dmg_job_table_join(dmg_job_table *table, const dmg_job_entrant *entrant);
 dmg_status dmg_job_table_ready(dmg_job_table *table, uint64_t client, uint64_t reply_token, uint64_t job,
                                uint32_t rank);

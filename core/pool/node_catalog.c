@@ -21,6 +21,11 @@ dmg_status dmg_node_handle_catalog_put(dmg_memory_node *node, const dmg_request 
     const dmg_catalog_owner owner = {.job = asked->job,
                                      .client = request->client,
                                      .owner = dmg_node_rights_owner_of(&node->rights, request->client)};
+    if (status == DMG_OK &&
+        dmg_catalog_count_of(node->catalog, &owner) >= DMG_CATALOG_ENTRIES_MAX / DMG_NODE_SHARE_OF_ONE) {
+        status = dmg_error(DMG_ERR_LIMIT, "nobody has more than %d entries in the catalog: remove some",
+                           DMG_CATALOG_ENTRIES_MAX / DMG_NODE_SHARE_OF_ONE);
+    }
     if (status == DMG_OK) {
         status = dmg_catalog_insert(node->catalog, &owner, asked->name, asked + 1, asked->bytes);
     }

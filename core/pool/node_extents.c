@@ -66,13 +66,10 @@ dmg_status dmg_node_handle_quarantine(dmg_memory_node *node, const dmg_request *
 /* What it freed and others still wait for counts, too: nobody else can have it. */
 static dmg_status check_job_memory(dmg_memory_node *node, uint64_t job, uint64_t more_bytes)
 {
-    if (node->rights.limits.job_memory_bytes == 0) {
-        return DMG_OK;
-    }
     return dmg_node_rights_check_memory(&node->rights,
                                         dmg_segment_allocator_job_bytes(node->allocator, job) +
                                             dmg_segment_allocator_quarantined_bytes(node->allocator, job),
-                                        more_bytes);
+                                        dmg_segment_allocator_job_extents(node->allocator, job), more_bytes);
 }
 
 dmg_status dmg_node_handle_allocate(dmg_memory_node *node, const dmg_request *request)

@@ -1,6 +1,7 @@
 #include "core/pool/node_rights.h"
 
 #include "core/base/error.h"
+#include "core/pool/segment_allocator.h"
 
 #include <string.h>
 
@@ -108,9 +109,15 @@ dmg_status dmg_node_rights_check_size(dmg_node_rights *rights, const char *job_n
                      size, rights->limits.job_clients);
 }
 
-dmg_status dmg_node_rights_check_memory(dmg_node_rights *rights, uint64_t held_bytes, uint64_t more_bytes)
+dmg_status dmg_node_rights_check_memory(dmg_node_rights *rights, uint64_t held_bytes, uint32_t extents,
+                                        uint64_t more_bytes)
 {
     uint64_t limit = rights->limits.job_memory_bytes;
+    if (extents >= DMG_SEGMENT_EXTENTS_MAX / DMG_NODE_SHARE_OF_ONE) {
+        rights->refusals.memory++;
+        return dmg_error(DMG_ERR_LIMIT, "one job has at most %d extents of a memory node: allocate larger ones",
+                         DMG_SEGMENT_EXTENTS_MAX / DMG_NODE_SHARE_OF_ONE);
+    }
     if (limit == 0 || (held_bytes <= limit && more_bytes <= limit - held_bytes)) {
         return DMG_OK;
     }

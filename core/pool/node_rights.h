@@ -18,6 +18,9 @@
 
 /** Clients that are admins at once. */
 #define DMG_NODE_ADMINS_MAX 64
+/** Of the extents that a memory node keeps, and of the names in the catalog, one job, or one identity, has no more than
+ * this part, so that the others find room. */
+#define DMG_NODE_SHARE_OF_ONE 4
 /** Clients that may be attached to a job without being compute nodes of it: its launcher, for example. */
 #define DMG_NODE_VISITORS_MAX 4
 
@@ -53,8 +56,9 @@ dmg_pool_owner dmg_node_rights_owner_of(const dmg_node_rights *rights, uint64_t 
 /* What a job may have; DMG_ERR_LIMIT is counted. */
 
 dmg_status dmg_node_rights_check_size(dmg_node_rights *rights, const char *job_name, uint32_t size);
-/** `held_bytes` is what the job has. */
-dmg_status dmg_node_rights_check_memory(dmg_node_rights *rights, uint64_t held_bytes, uint64_t more_bytes);
+/** `held_bytes` in so many extents is what the job has. */
+dmg_status dmg_node_rights_check_memory(dmg_node_rights *rights, uint64_t held_bytes, uint32_t extents,
+                                        uint64_t more_bytes);
 /** After a client has opened one more channel. */
 dmg_status dmg_node_rights_check_channels(dmg_node_rights *rights, uint64_t client);
 /** Channels of all clients that are attached to a job. */

@@ -358,6 +358,15 @@ uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator,
     return bytes_of_job(allocator, job, false);
 }
 
+uint32_t dmg_segment_allocator_job_extents(const dmg_segment_allocator *allocator, uint64_t job)
+{
+    uint32_t count = 0;
+    for (uint32_t index = 0; index < allocator->count; index++) {
+        count += allocator->extents[index].job == job;
+    }
+    return count;
+}
+
 uint64_t dmg_segment_allocator_quarantined_bytes(const dmg_segment_allocator *allocator, uint64_t job)
 {
     return bytes_of_job(allocator, job, true);

@@ -92,6 +92,8 @@ uint64_t dmg_segment_allocator_quarantined_bytes(const dmg_segment_allocator *al
 uint64_t dmg_segment_allocator_quarantined(const dmg_segment_allocator *allocator);
 /** Bytes in the extents of a job, without those in quarantine. */
 uint64_t dmg_segment_allocator_job_bytes(const dmg_segment_allocator *allocator, uint64_t job);
+/** Extents of a job, with those in quarantine. */
+uint32_t dmg_segment_allocator_job_extents(const dmg_segment_allocator *allocator, uint64_t job);
 /** Bytes in extents now, the most there ever were, and the segment's size. Each may be NULL. */
 void dmg_segment_allocator_usage(const dmg_segment_allocator *allocator, uint64_t *allocated, uint64_t *peak,
                                  uint64_t *total);

@@ -355,6 +355,21 @@ static void jobs_are_bounded_and_failed_ones_make_room(void)
     table_close();
 }
 
+static void no_client_takes_all_jobs(void)
+{
+    table_open();
+    char name[32];
+    for (uint32_t index = 0; index < DMG_JOBS_OF_A_CLIENT_MAX; index++) {
+        snprintf(name, sizeof name, "job %u", index);
+        CU_ASSERT_EQUAL(join(table, 100, index, name, 0, 2), DMG_OK);
+    }
+    CU_ASSERT_EQUAL(join(table, 100, 1000, "one more", 0, 2), DMG_ERR_LIMIT);
+    CU_ASSERT_TRUE(message_has("leave one"));
+    CU_ASSERT_EQUAL(join(table, 101, 1000, "another's", 0, 2), DMG_OK);
+    CU_ASSERT_EQUAL(join(table, 100, 1001, "another's", 1, 2), DMG_OK);
+    table_close();
+}
+
 /* Random requests, right and wrong: the table stays consistent, and no token is ever answered twice. */
 static void random_requests_never_answer_a_token_twice(void)
 {
@@ -517,6 +532,7 @@ int main(int argc, char **argv)
         DMG_TEST(of_several_aborts_all_hear_the_first),
         DMG_TEST(leaving_early_ends_the_waiting_of_others),
         DMG_TEST(jobs_are_bounded_and_failed_ones_make_room),
+        DMG_TEST(no_client_takes_all_jobs),
         DMG_TEST(random_requests_never_answer_a_token_twice),
         DMG_TEST(who_waits_within_a_job_hears_when_a_member_that_has_not_joined_dies),
         DMG_TEST(who_waits_within_a_job_hears_when_a_member_that_has_not_joined_leaves),

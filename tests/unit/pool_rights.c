@@ -333,6 +333,38 @@ static void a_job_has_no_more_memory_than_it_may_and_another_has_its_own(void)
     stop();
 }
 
+static void nobody_takes_all_names_or_extents(void)
+{
+    guest greedy;
+    dmg_address address;
+    char name[DMG_CATALOG_NAME_BYTES];
+    uint32_t names = 0;
+    uint32_t extents = 0;
+    CU_ASSERT_EQUAL_FATAL(dmg_test_pool_start(transport, 1, 80 * MIB, &pool), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
+    guest_come(&greedy, &stranger_pass, "greedy");
+    dmg_status status = DMG_OK;
+    while (status == DMG_OK && names < 2000) {
+        snprintf(name, sizeof name, "name %u", names);
+        status = dmg_catalog_put(greedy.channel, 0, name, "", 0);
+        names += status == DMG_OK;
+    }
+    CU_ASSERT_EQUAL(status, DMG_ERR_LIMIT);
+    CU_ASSERT_EQUAL(names, 1024);
+    CU_ASSERT_EQUAL(dmg_catalog_put(channel, 0, "mine", "", 0), DMG_OK);
+    if (strcmp(transport, "cxl_shm") == 0) { /* the same everywhere, and long elsewhere */
+        for (status = DMG_OK; status == DMG_OK && extents < 20000;) {
+            status = dmg_pool_allocate(greedy.channel, 0, greedy.job.id, 4096, &address);
+            extents += status == DMG_OK;
+        }
+        CU_ASSERT_EQUAL(status, DMG_ERR_LIMIT);
+        CU_ASSERT_EQUAL(extents, 16384);
+    }
+    CU_ASSERT_EQUAL(dmg_pool_allocate(channel, 0, pool.job.id, 4096, &address), DMG_OK);
+    guest_go(&greedy);
+    stop();
+}
+
 static void a_job_has_no_more_compute_nodes_than_it_may(void)
 {
     guest two;
@@ -414,6 +446,7 @@ int main(int argc, char **argv)
         DMG_TEST(what_nobody_left_is_freed_by_the_admin_alone),
         DMG_TEST(another_pool_is_shown_something_else),
         DMG_TEST(a_job_has_no_more_memory_than_it_may_and_another_has_its_own),
+        DMG_TEST(nobody_takes_all_names_or_extents),
         DMG_TEST(a_job_has_no_more_compute_nodes_than_it_may),
         DMG_TEST(a_client_with_too_many_channels_is_refused_and_others_are_not),
         {NULL, NULL},
