@@ -36,6 +36,9 @@ void stream_pair_open(stream_kind kind, dmg_stream_protection protection, dmg_st
 void stream_pair_close(dmg_stream *streams[2]);
 /** The next record, waited for; NULL when the stream breaks. */
 const void *stream_receive_wait(dmg_stream *stream, size_t *bytes);
+/** The tests of transport_stream_records.c, closed by {NULL, NULL}. */
+extern const dmg_test stream_record_tests[];
+
 /** Bytes that the seed decides. */
 void stream_fill(uint8_t *bytes, size_t count, uint64_t seed);
 
