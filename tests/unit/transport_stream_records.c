@@ -250,6 +250,26 @@ static void length_that_is_too_long_breaks_the_stream(void)
     }
 }
 
+/* Heads that make sense, more often than not, and noise behind them. */
+static void noise_is_no_record_of_a_session_and_harms_none(void)
+{
+    uint64_t seed = dmg_test_seed();
+    for (int round = 0; round < 600; round++) {
+        tap between;
+        uint8_t noise[2000];
+        uint8_t last;
+        stream_fill(noise, sizeof noise, seed + (uint64_t)round);
+        for (size_t at = 0; at + 8 <= sizeof noise && round % 4 != 0; at += 8U * (1U + noise[at] % 32U)) {
+            memset(noise + at + 1, 0, 7);
+        }
+        size_t protection = (size_t)round % 3;
+        tap_open(&between, protections[protection], round % 2 ? DMG_STREAM_AES256_GCM : DMG_STREAM_CHACHA20_POLY1305);
+        int records = tap_say(&between, noise, 1 + noise[0] * 7U, &last);
+        CU_ASSERT_TRUE(records == 0 || protection == 0);
+        tap_close(&between);
+    }
+}
+
 static void what_came_before_the_end_is_handed_out(void)
 {
     for (stream_kind kind = 0; kind < KIND_COUNT; kind += 2) {
@@ -284,6 +304,7 @@ const dmg_test stream_record_tests[] = {
     DMG_TEST(what_is_encrypted_cannot_be_read),
     DMG_TEST(records_pass_through_tiny_buffers_in_both_directions),
     DMG_TEST(length_that_is_too_long_breaks_the_stream),
+    DMG_TEST(noise_is_no_record_of_a_session_and_harms_none),
     DMG_TEST(what_came_before_the_end_is_handed_out),
     {NULL, NULL},
 };
