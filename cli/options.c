@@ -188,7 +188,7 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_NAME] = {"name", DMG_TYPE_TEXT, "P", NULL, NULL, 0, 0, 0, 0, "the pool's name"},
     [DMG_OPTION_AS] = {"as", DMG_TYPE_TEXT, "NAME", NULL, NULL, 0, 0, 0, 0, "the graph's name in the pool"},
     [DMG_OPTION_BIND] = {"bind", DMG_TYPE_TEXT, "HOST", NULL, NULL, 0, 0, 0, 0,
-                         "address that the memory nodes listen on (default: loopback)"},
+                         "address that the memory nodes listen on (default: they are reached from this machine alone)"},
     [DMG_OPTION_JOB_MEMORY] = {"job-memory", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 4096, NONE, 0, 0,
                                "what one job may have of each memory node (default: all)"},
     [DMG_OPTION_JOB_CLIENTS] = {"job-clients", DMG_TYPE_NUMBER, "N", NULL, "64", 1, 1024, 0, 0,

@@ -5,7 +5,7 @@
  *
  * Nothing above this file names a backend: what differs between them is asked through dmg_capabilities.
  *
- * A *transport string* picks the backend and its options: "cxl_shm", "ucx", "ucx:data=message,messages=tcp". See
+ * A *transport string* picks the backend and its options: "cxl_shm", "ucx", "ucx:data=message". See
  * docs/transports.md.
  *
  * Every operation ends, with success or with an error that names the peer. A memory node that dies, or stops answering

@@ -964,6 +964,12 @@ static int start_ucx_messages(void)
     return start_suite("ucx:data=message");
 }
 
+/* Messages of UCX's own: over tcp as they go over cards, which not every machine has. */
+static int start_ucx_own_messages(void)
+{
+    return start_suite("ucx:data=message,messages=tcp");
+}
+
 static int start_given(void)
 {
     return start_suite(test_given_transport());
@@ -983,7 +989,8 @@ int main(int argc, char **argv)
     if (dmg_suite_add("cxl_shm", start_cxl_shm, NULL, tests) != 0 ||
         dmg_suite_add("cxl_shm:coherence=none", start_cxl_shm_software, NULL, tests) != 0 ||
         dmg_suite_add("ucx", start_ucx, NULL, tests) != 0 ||
-        dmg_suite_add("ucx:data=message", start_ucx_messages, NULL, tests) != 0) {
+        dmg_suite_add("ucx:data=message", start_ucx_messages, NULL, tests) != 0 ||
+        dmg_suite_add("ucx:data=message,messages=tcp", start_ucx_own_messages, NULL, tests) != 0) {
         return 2;
     }
     return dmg_suites_run(argc, argv);

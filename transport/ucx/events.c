@@ -16,10 +16,10 @@
 /** Streams that are looked at without a question. With more, the question is cheaper. */
 #define ACTIVE_MAX 4
 /** Looks at a stream without anything, after which the kernel is trusted to tell when there is. */
-#define IDLE_LOOKS_MAX 64
+#define IDLE_LOOKS_MAX 2
 /** Rounds from one question to the next while something comes, and while nothing does. */
 #define BUSY_ROUNDS 8
-#define IDLE_ROUNDS 2
+#define IDLE_ROUNDS 1
 /** Frames that are taken from one stream before others have their turn. */
 #define FRAMES_A_LOOK 32
 
