@@ -772,8 +772,7 @@ def a_load_that_was_stopped_overwrites_nothing():
             raise Failure("no load was met in the middle")
         wait_until("the end of its leases", lambda: sorted(status()["memory_nodes"][0]["quarantined_for"]) == nodes if WAITS
                    else sum(allocated()) == 0)
-        if TRANSPORT.startswith("cxl_shm"):
-            wait_until("the end of its connections", lambda: sockets_of(node) == sockets)
+        wait_until("the end of its connections", lambda: sockets_of(node) == sockets)
         loads = []
         while len(loads) < 50 and run("load", NEIGHBOUR, "--pool", "p", "--as", f"neighbour{len(loads)}", expect=None).code == OK:
             loads.append(f"neighbour{len(loads)}")
