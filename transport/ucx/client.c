@@ -106,7 +106,9 @@ dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *owner,
     }
     for (uint32_t i = 0; status == DMG_ERR_PEER && i < client->node_count; i++) {
         if (channel != NULL && channel->links[i].is_unreached) {
-            dmg_client_mark_dead(client->client, (uint16_t)i, "refuses another connection");
+            dmg_client_mark_dead(
+                client->client, (uint16_t)i,
+                "took no further connection: it died, was stopped, or has no descriptor left (`ulimit -n`)");
             status = dmg_client_node_status(client->client, (uint16_t)i);
         }
     }
