@@ -620,12 +620,14 @@ uint32_t dmg_ucx_channel_look(dmg_ucx_channel *channel, bool all)
 void dmg_ucx_poll(void *implementation)
 {
     dmg_ucx_channel *channel = implementation;
-    if (channel->by_message == 0 && channel->data_event < 0 && ++channel->idle_polls % IDLE_POLLS != 0) {
+    bool is_idle = channel->by_message == 0 && channel->data_event < 0;
+    if (is_idle && ++channel->idle_polls % IDLE_POLLS != 0) {
         return;
     }
     drive(channel);
-    if (++channel->looks % POLLS_A_LOOK == 0 || channel->hub != NULL) {
-        dmg_ucx_channel_look(channel, channel->looks % IDLE_POLLS == 0);
+    channel->looks++;
+    if (is_idle || channel->hub != NULL || channel->looks % POLLS_A_LOOK == 0) {
+        dmg_ucx_channel_look(channel, is_idle || channel->looks % IDLE_POLLS == 0);
     }
     if (channel->data_event >= 0) {
         ucp_worker_progress(channel->data_worker);
