@@ -19,9 +19,6 @@
 
 /** Streams from which nothing is due are looked at only this often: it costs a system call. */
 #define IDLE_POLLS 64
-/** Polls to one look at the streams from which something is due. Whoever waits polls so many times before it sleeps: on
- * a machine with more threads than cores the memory node does not run meanwhile. */
-#define POLLS_A_LOOK 2
 /** Frames that are taken from one stream before others have their turn. */
 #define FRAMES_A_LOOK 32
 /** Polls between two looks at whether a card still completes what it was given. */
@@ -625,10 +622,7 @@ void dmg_ucx_poll(void *implementation)
         return;
     }
     drive(channel);
-    channel->looks++;
-    if (is_idle || channel->hub != NULL || channel->looks % POLLS_A_LOOK == 0) {
-        dmg_ucx_channel_look(channel, is_idle || channel->looks % IDLE_POLLS == 0);
-    }
+    dmg_ucx_channel_look(channel, ++channel->looks % IDLE_POLLS == 0 || is_idle);
     if (channel->data_event >= 0) {
         ucp_worker_progress(channel->data_worker);
         if (++channel->polls % WATCH_POLLS == 0) {
