@@ -204,7 +204,5 @@ void dmg_client_refused(dmg_client *client, uint16_t node, const void *sentence,
 const dmg_watch *dmg_server_watch(const dmg_server *server);
 /** The counters that a backend adds to on a channel's thread. */
 dmg_counters *dmg_channel_mutable_counters(dmg_channel *channel);
-/** True when the tokens are equal; takes the same time wherever they differ. */
-bool dmg_token_is_equal(const uint8_t *a, const uint8_t *b);
 
 #endif

@@ -187,15 +187,6 @@ dmg_counters *dmg_server_mutable_counters(dmg_server *server)
     return &server->counters;
 }
 
-bool dmg_token_is_equal(const uint8_t *a, const uint8_t *b)
-{
-    uint8_t difference = 0;
-    for (int i = 0; i < DMG_TOKEN_BYTES; i++) {
-        difference |= a[i] ^ b[i];
-    }
-    return difference == 0;
-}
-
 /* ---- clients ---- */
 
 static dmg_server_client *find_client(dmg_server *server, uint64_t id)

@@ -203,12 +203,12 @@ static dmg_status parse_messages(const dmg_transport_parameters *parameters, dmg
 
 static dmg_status parse_safety(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
 {
-    const char *protection = dmg_transport_parameter_get(parameters, "protect", "authenticated");
     const char *trust = dmg_transport_parameter_get(parameters, "trust-network", "no");
-    settings->protection = strcmp(protection, "encrypted") == 0 ? DMG_STREAM_ENCRYPTED : DMG_STREAM_AUTHENTICATED;
     settings->trusts_network = strcmp(trust, "yes") == 0;
-    if (settings->protection != DMG_STREAM_ENCRYPTED && strcmp(protection, "authenticated") != 0) {
-        return dmg_error(DMG_ERR_ARGUMENT, "protect=%s: expected authenticated or encrypted", protection);
+    dmg_status status =
+        dmg_stream_protection_parse(dmg_transport_parameter_get(parameters, "protect", NULL), &settings->protection);
+    if (status != DMG_OK) {
+        return status;
     }
     if (settings->protection == DMG_STREAM_ENCRYPTED && settings->are_messages_ucx) {
         return dmg_error(DMG_ERR_UNSUPPORTED,
