@@ -23,6 +23,7 @@ typedef struct dmg_command {
 
 extern const dmg_command dmg_command_run;
 extern const dmg_command dmg_command_pool_start;
+extern const dmg_command dmg_command_pool_list;
 extern const dmg_command dmg_command_pool_status;
 extern const dmg_command dmg_command_pool_stop;
 extern const dmg_command dmg_command_pool_clean;
@@ -38,6 +39,7 @@ extern const dmg_command dmg_command_perf;
 extern const dmg_command dmg_command_compare;
 extern const dmg_command dmg_command_predict;
 extern const dmg_command dmg_command_memory_node;
+extern const dmg_command dmg_command_pool_keeper;
 extern const dmg_command dmg_command_compute_node;
 
 #endif

@@ -20,7 +20,7 @@ typedef struct graphs_work {
 static dmg_status open_pool(graphs_work *work)
 {
     const char *name = dmg_value_text(work->settings, DMG_OPTION_POOL);
-    dmg_status status = name ? dmg_pool_file_find(name, &work->pool.file)
+    dmg_status status = name ? dmg_pool_find_file(name, &work->pool.file)
                              : dmg_error(DMG_ERR_ARGUMENT, "say in which pool: --pool P is missing");
     if (status == DMG_OK) {
         work->pool.peer_timeout_ns = work->pool.file.peer_timeout_ns;

@@ -40,7 +40,7 @@ static dmg_status complete_settings(dmg_run *run)
         status = dmg_graph_source_options(settings, &run->reading);
     }
     if (status == DMG_OK) {
-        status = dmg_pool_file_find(pool, &run->pool->file);
+        status = dmg_pool_find_file(pool, &run->pool->file);
     }
     if (status == DMG_OK) {
         status = dmg_run_pool_settings(run);

@@ -6,6 +6,7 @@
 #include "cli/pool_graph.h"
 #include "cli/pool_holdings.h"
 #include "cli/pool_limits.h"
+#include "cli/pool_search.h"
 #include "cli/text.h"
 #include "cli/work_step.h"
 #include "core/base/clock.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /** What a memory node gets to end: after SIGTERM, after SIGKILL. */
@@ -30,6 +30,8 @@
 
 typedef struct node_state {
     bool is_alive;
+    bool is_explained; /* it is dead, and known how it died */
+    dmg_pool_end end;
     bool has_usage;
     uint64_t allocated;
     uint64_t peak;
@@ -45,6 +47,8 @@ typedef struct pool_status {
     json_t *graphs; /* for --json */
     dmg_pool_holdings holdings;
     uint64_t graph_count;
+    char folder[PATH_MAX]; /* of the pool's files */
+    bool has_files;        /* they are there */
 } pool_status;
 
 /** What was freed and is given to nobody yet, and for whom it waits. */
@@ -72,6 +76,9 @@ static void print_node(const pool_status *pool, uint32_t index)
     const dmg_pool_node *node = &pool->pool.file.nodes[index];
     const node_state *state = &pool->nodes[index];
     printf("MN %-7" PRIu32 " pid %d, %s", index, node->process.pid, state->is_alive ? "alive" : "dead");
+    if (state->is_explained) {
+        printf(" (%s at %s)", state->end.why, dmg_text_time(state->end.at_s).text);
+    }
     if (state->has_usage) {
         printf(": %s of %s allocated, %s at most", dmg_text_bytes(state->allocated).text,
                dmg_text_bytes(state->total).text, dmg_text_bytes(state->peak).text);
@@ -102,6 +109,10 @@ static json_t *node_json(const pool_status *pool, uint32_t index)
     }
     json_object_set_new(object, "quarantined_for", pids);
     json_object_set_new(object, "peak_bytes", state->has_usage ? json_integer((json_int_t)state->peak) : json_null());
+    json_object_set_new(object, "died",
+                        state->is_explained ? json_pack("{s:I, s:o}", "at", (json_int_t)state->end.at_s, "why",
+                                                        dmg_json_text(state->end.why))
+                                            : json_null());
     return object;
 }
 
@@ -122,14 +133,11 @@ static void show_graph(void *context, const char *name, const dmg_graph_entry *e
 static void print_pool(const pool_status *pool)
 {
     const dmg_pool_file *file = &pool->pool.file;
-    time_t created = (time_t)file->created_s;
-    struct tm local;
-    char text[64] = "?";
-    if (localtime_r(&created, &local)) {
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
-    }
     printf("pool       %s, %" PRIu32 " memory node%s over %s, started %s\n", file->name, file->node_count,
-           file->node_count == 1 ? "" : "s", file->transport, text);
+           file->node_count == 1 ? "" : "s", file->transport, dmg_text_time(file->created_s).text);
+    if (!pool->has_files) {
+        printf("           its files went away with %s: it was found by its processes\n", pool->folder);
+    }
     for (uint32_t node = 0; node < file->node_count; node++) {
         print_node(pool, node);
     }
@@ -148,6 +156,8 @@ static void print_json(pool_status *pool)
     json_object_set_new(object, "jobs", dmg_pool_holdings_jobs_json(&pool->holdings));
     json_object_set_new(object, "limits", dmg_pool_limits_json(&pool->holdings.limits));
     json_object_set_new(object, "refused", dmg_pool_refusals_json(&pool->holdings.refusals));
+    json_object_set_new(object, "folder", dmg_json_text(pool->folder));
+    json_object_set_new(object, "has_files", json_boolean(pool->has_files));
     dmg_json_print(object);
 }
 
@@ -172,13 +182,19 @@ static dmg_status ask_nodes(pool_status *pool)
 static dmg_status tell_status(void *context)
 {
     pool_status *pool = context;
-    dmg_status status = dmg_pool_file_find(pool->name, &pool->pool.file);
+    dmg_pool_found found;
+    dmg_status status = dmg_pool_find(pool->name, &found);
     if (status != DMG_OK) {
         return status;
     }
+    pool->pool.file = found.record.pool;
+    snprintf(pool->folder, sizeof pool->folder, "%s", found.record.folder);
+    pool->has_files = found.has_files;
     pool->pool.peer_timeout_ns = pool->pool.file.peer_timeout_ns;
     for (uint32_t node = 0; node < pool->pool.file.node_count; node++) {
-        pool->nodes[node].is_alive = dmg_process_is_alive(&pool->pool.file.nodes[node].process);
+        node_state *state = &pool->nodes[node];
+        state->is_alive = dmg_process_is_alive(&pool->pool.file.nodes[node].process);
+        state->is_explained = !state->is_alive && dmg_pool_end_find(&pool->pool.file, node, &state->end);
     }
     status = ask_nodes(pool);
     if (!pool->is_json) {
@@ -267,36 +283,54 @@ typedef struct pool_stop {
     bool is_quiet;
 } pool_stop;
 
+/** What the pool had, and its files where those are. */
+static dmg_status remove_pool(const dmg_pool_found *pool, bool is_quiet)
+{
+    int folder = -1;
+    dmg_status status = pool->has_files ? dmg_pool_folder_open_path(pool->record.folder, &folder) : DMG_OK;
+    if (status == DMG_OK) {
+        leftovers shown = {.is_quiet = is_quiet};
+        dmg_transport_sweep(pool->record.pool.created_s, show_leftover, &shown);
+    }
+    if (folder >= 0) {
+        status = dmg_pool_file_remove(folder, pool->record.pool.name);
+        close(folder);
+    }
+    return status;
+}
+
+static void print_stopped(const dmg_pool_found *pool, uint32_t dead_before, uint32_t killed)
+{
+    const dmg_pool_file *file = &pool->record.pool;
+    printf("stopped the pool %s", file->name);
+    if (!pool->has_files) {
+        printf(", whose files had gone with %s", pool->record.folder);
+    }
+    printf(": %" PRIu32 " memory node%s", file->node_count, file->node_count == 1 ? "" : "s");
+    if (dead_before > 0) {
+        printf(", %" PRIu32 " of them dead before", dead_before);
+    }
+    if (killed > 0) {
+        printf(", %" PRIu32 " of them killed, as they did not end by themselves", killed);
+    }
+    putchar('\n');
+}
+
 static dmg_status stop(void *context)
 {
     const pool_stop *wanted = context;
-    dmg_pool_file file;
-    int folder = -1;
+    dmg_pool_found pool;
     uint32_t dead_before = 0;
     uint32_t killed = 0;
-    dmg_status status = dmg_pool_file_find(wanted->name, &file);
+    dmg_status status = dmg_pool_find(wanted->name, &pool);
     if (status == DMG_OK) {
-        status = end_nodes(&file, &dead_before, &killed);
+        status = end_nodes(&pool.record.pool, &dead_before, &killed);
     }
     if (status == DMG_OK) {
-        status = dmg_pool_folder_open(false, &folder);
-    }
-    if (status == DMG_OK) {
-        leftovers shown = {.is_quiet = wanted->is_quiet};
-        dmg_transport_sweep(file.created_s, show_leftover, &shown);
-        status = dmg_pool_file_remove(folder, file.name);
-        close(folder);
+        status = remove_pool(&pool, wanted->is_quiet);
     }
     if (status == DMG_OK && !wanted->is_quiet) {
-        printf("stopped the pool %s: %" PRIu32 " memory node%s", file.name, file.node_count,
-               file.node_count == 1 ? "" : "s");
-        if (dead_before > 0) {
-            printf(", %" PRIu32 " of them dead before", dead_before);
-        }
-        if (killed > 0) {
-            printf(", %" PRIu32 " of them killed, as they did not end by themselves", killed);
-        }
-        putchar('\n');
+        print_stopped(&pool, dead_before, killed);
     }
     return status;
 }
@@ -358,7 +392,8 @@ static bool clean_remains(int folder, const char *file)
         dmg_process process;
         is_ours = end == file + length && pid > 0 && pid <= INT32_MAX &&
                   dmg_process_identify((int)pid, &process) == DMG_ERR_NOT_FOUND;
-    } else if ((ends_with(file, ".log", &length) || ends_with(file, ".admin", &length)) &&
+    } else if ((ends_with(file, ".log", &length) || ends_with(file, ".admin", &length) ||
+                ends_with(file, ".ends", &length)) &&
                length < DMG_POOL_NAME_BYTES) {
         snprintf(pool, sizeof pool, "%.*s.pool", (int)length, file);
         is_ours = faccessat(folder, pool, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
@@ -385,11 +420,8 @@ static dmg_status clean_folder(uint64_t *removed)
         return status;
     }
     for (struct dirent *file = readdir(list); file; file = readdir(list)) {
-        size_t length;
         char name[DMG_POOL_NAME_BYTES];
-        if (ends_with(file->d_name, ".pool", &length) && length < sizeof name) {
-            memcpy(name, file->d_name, length);
-            name[length] = '\0';
+        if (dmg_pool_file_is(file->d_name, name)) {
             *removed += clean_pool(folder, name);
         } else {
             *removed += clean_remains(folder, file->d_name);
@@ -399,12 +431,33 @@ static dmg_status clean_folder(uint64_t *removed)
     return DMG_OK;
 }
 
+/** Pools that have lost their folder: while a node lives nothing of them is removed, as with others. */
+static dmg_status show_lost_pools(void)
+{
+    dmg_pool_found *pools;
+    uint32_t count;
+    dmg_status status = dmg_pool_search(&pools, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!pools[i].has_files) {
+            const char *name = pools[i].record.pool.name;
+            printf(
+                "left alone: the pool %s is alive, and its files went away with %s; 'dmgraph pool stop %s' ends it\n",
+                name, pools[i].record.folder, name);
+        }
+    }
+    free(pools);
+    return status;
+}
+
 static dmg_status clean(void *context)
 {
     uint64_t removed = 0;
     leftovers shown = {0};
     (void)context;
     dmg_status status = clean_folder(&removed);
+    if (status == DMG_OK) {
+        status = show_lost_pools();
+    }
     /* Memory of runs, too, and of pools whose file is gone. */
     dmg_transport_sweep(0, show_leftover, &shown);
     if (status == DMG_OK && removed + shown.count == 0) {

@@ -2,16 +2,21 @@
  * dmgraph pool start: starts memory nodes that outlive this program.
  *
  * start the nodes -> all have said their addresses -> write the pool's file -> all detach themselves from this program
- * -> connect once, to see that they serve. Until the third arrow the nodes die with this program; from then on the file
- * names everything that lives. When a later step fails the nodes are stopped and the file is removed.
+ * -> connect once, to see that they serve -> become their keeper, of whom the process that was called takes leave.
+ * Until the third arrow the nodes die with this program; from then on the file names everything that lives. When a
+ * later step fails the nodes are stopped and the file is removed.
  */
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/exit_code.h"
 #include "cli/launcher.h"
 #include "cli/pool_client.h"
+#include "cli/pool_keeper.h"
 #include "cli/pool_limits.h"
+#include "cli/pool_record.h"
+#include "cli/pool_search.h"
 #include "cli/segments.h"
+#include "cli/standard_output.h"
 #include "cli/text.h"
 #include "cli/token.h"
 #include "core/base/error.h"
@@ -37,6 +42,8 @@ typedef struct pool_start {
     uint8_t admin[DMG_SECRET_BYTES];
     int folder;
     int log;
+    int record;
+    int waiting; /* the process that was called */
     bool has_file;
 } pool_start;
 
@@ -90,6 +97,26 @@ static dmg_status complete_settings(pool_start *start)
     return take_segments(dmg_value_text(settings, DMG_OPTION_MEMORY), file);
 }
 
+/** A pool of this name whose file was in this folder, which has gone and come back since. */
+static dmg_status check_lost_pools(const char *name)
+{
+    char folder[PATH_MAX];
+    dmg_pool_found *pools;
+    uint32_t count;
+    dmg_pool_folder_path(folder, sizeof folder);
+    dmg_status status = dmg_pool_search(&pools, &count);
+    for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
+        if (strcmp(pools[i].record.pool.name, name) == 0 && strcmp(pools[i].record.folder, folder) == 0) {
+            status = dmg_error(DMG_ERR_EXISTS,
+                               "there is a pool '%s' already, whose files went away with %s: 'dmgraph pool stop %s' "
+                               "ends it",
+                               name, folder, name);
+        }
+    }
+    free(pools);
+    return status;
+}
+
 /** The name must be free; the log is for what the nodes say. */
 static dmg_status open_folder(pool_start *start)
 {
@@ -106,7 +133,8 @@ static dmg_status open_folder(pool_start *start)
                                 : dmg_error(DMG_ERR_EXISTS, "there is a pool '%s' already%s", name,
                                             is_dead ? ", but it is dead: 'dmgraph pool clean' removes it" : "");
     }
-    return dmg_pool_log_open(start->folder, name, &start->log);
+    status = check_lost_pools(name);
+    return status == DMG_OK ? dmg_pool_log_open(start->folder, name, &start->log) : status;
 }
 
 /* ---- nodes ---- */
@@ -193,10 +221,13 @@ static dmg_status start_nodes(pool_start *start)
         all_bytes += bytes[node];
     }
     dmg_status status = dmg_segments_check_room(start->settings, bytes, file->node_count);
+    if (status == DMG_OK) {
+        status = dmg_pool_record_create(file->name, &start->record);
+    }
     dmg_launcher_listen(start->launcher, start->client.peer_timeout_ns, take_message, start);
     for (uint32_t node = 0; node < file->node_count && status == DMG_OK; node++) {
-        status = dmg_launcher_start_session(start->launcher, DMG_CHILD_MEMORY_NODE, node, "memory-node", start->log,
-                                            &start->children[node]);
+        status = dmg_launcher_start_session(start->launcher, DMG_CHILD_MEMORY_NODE, node, "memory-node", start->record,
+                                            start->log, &start->children[node]);
         if (status == DMG_OK) {
             status = dmg_launcher_send(start->launcher, start->children[node], setup(start, node));
         }
@@ -233,6 +264,9 @@ static dmg_status go(pool_start *start)
     }
     if (status == DMG_OK) {
         status = dmg_pool_admin_write(start->folder, start->client.file.name, start->admin);
+    }
+    if (status == DMG_OK) {
+        status = dmg_pool_record_write(start->record, &start->client.file);
     }
     if (status == DMG_OK) {
         status = detach_nodes(start);
@@ -286,9 +320,12 @@ static int run(dmg_settings *settings)
         return dmg_exit_with_error(dmg_error(DMG_ERR_MEMORY, "no memory to start"));
     }
     start->settings = settings;
-    start->folder = start->log = -1;
+    start->folder = start->log = start->record = start->waiting = -1;
+    dmg_status status = dmg_pool_keeper_fork(&start->waiting);
     start->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_QUIET));
-    dmg_status status = complete_settings(start);
+    if (status == DMG_OK) {
+        status = complete_settings(start);
+    }
     if (status == DMG_OK) {
         status = open_folder(start);
     }
@@ -304,10 +341,9 @@ static int run(dmg_settings *settings)
         report(start);
     }
     dmg_progress_bar_destroy(start->bar);
-    close(start->log);
-    close(start->folder);
-    free(start);
-    return DMG_EXIT_OK;
+    status = dmg_standard_output_flush();
+    int code = status != DMG_OK ? dmg_exit_with_error(status) : ferror(stderr) ? DMG_EXIT_IO : DMG_EXIT_OK;
+    dmg_pool_keeper_stay(start->waiting, code, start->record, start->log, start->client.file.name);
 }
 
 static const dmg_option_id options[] = {DMG_OPTION_NAME,         DMG_OPTION_TRANSPORT,    DMG_OPTION_TRUST_NETWORK,

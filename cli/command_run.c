@@ -149,7 +149,7 @@ static dmg_status find_pool(dmg_run *run)
     if (!run->pool) {
         return dmg_error(DMG_ERR_MEMORY, "no memory to start");
     }
-    dmg_status status = dmg_pool_file_find(dmg_value_text(run->settings, DMG_OPTION_POOL), &run->pool->file);
+    dmg_status status = dmg_pool_find_file(dmg_value_text(run->settings, DMG_OPTION_POOL), &run->pool->file);
     return status == DMG_OK ? dmg_run_pool_settings(run) : status;
 }
 

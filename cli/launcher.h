@@ -76,7 +76,7 @@ dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint3
  * standard output and error. Until the node has detached itself it dies with the launcher like any other.
  */
 dmg_status dmg_launcher_start_session(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index,
-                                      const char *subcommand, int output, dmg_child **child);
+                                      const char *subcommand, int file, int output, dmg_child **child);
 /** From now on silence is no sign of trouble, for children that are about to detach themselves. */
 void dmg_launcher_expect_detaching(dmg_launcher *launcher);
 /** Let go of all children: they go on, and are neither listened to nor stopped any more. */

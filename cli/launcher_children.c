@@ -133,9 +133,9 @@ dmg_status dmg_launcher_start(dmg_launcher *launcher, dmg_child_kind kind, uint3
 }
 
 dmg_status dmg_launcher_start_session(dmg_launcher *launcher, dmg_child_kind kind, uint32_t index,
-                                      const char *subcommand, int output, dmg_child **child)
+                                      const char *subcommand, int file, int output, dmg_child **child)
 {
-    return start(launcher, kind, index, subcommand, -1, output, child);
+    return start(launcher, kind, index, subcommand, file, output, child);
 }
 
 void dmg_launcher_expect_detaching(dmg_launcher *launcher)

@@ -18,6 +18,7 @@
 
 static const dmg_command *const commands[] = {&dmg_command_run,
                                               &dmg_command_pool_start,
+                                              &dmg_command_pool_list,
                                               &dmg_command_pool_status,
                                               &dmg_command_pool_stop,
                                               &dmg_command_pool_clean,
@@ -33,6 +34,7 @@ static const dmg_command *const commands[] = {&dmg_command_run,
                                               &dmg_command_compare,
                                               &dmg_command_predict,
                                               &dmg_command_memory_node,
+                                              &dmg_command_pool_keeper,
                                               &dmg_command_compute_node,
                                               NULL};
 

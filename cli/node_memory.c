@@ -9,7 +9,9 @@
 #include "cli/exit_code.h"
 #include "cli/node_control.h"
 #include "cli/pool_limits.h"
+#include "cli/pool_record.h"
 #include "cli/segments.h"
+#include "cli/text.h"
 #include "cli/token.h"
 #include "core/base/error.h"
 #include "core/pool/memory_node.h"
@@ -104,18 +106,32 @@ static void serve_until_signal(dmg_memory_node *node)
 /** Into the pool's log, whatever its level: a log without an end says that the node was killed. */
 static void log_life(uint16_t node, const char *event)
 {
-    char text[64] = "?";
-    time_t now = time(NULL);
-    struct tm local;
-    if (localtime_r(&now, &local)) {
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &local);
-    }
-    fprintf(stderr, "%s memory node %u: %s pid=%d", text, (unsigned int)node, event, (int)getpid());
+    fprintf(stderr, "%s memory node %u: %s pid=%d", dmg_text_timestamp((uint64_t)time(NULL)).text, (unsigned int)node,
+            event, (int)getpid());
     if (stopping_signal != 0) {
         fprintf(stderr, " signal=%d sender_pid=%d sender_user=%d", (int)stopping_signal, (int)sender_pid,
                 (int)sender_user);
     }
     fputc('\n', stderr);
+}
+
+/** Into the pool's record, which others have open too: what only the node itself knows of its end. */
+static void record_end(dmg_status status)
+{
+    dmg_pool_end end = {.at_s = (uint64_t)time(NULL)};
+    if (dmg_process_identify((int)getpid(), &end.process) != DMG_OK) {
+        return;
+    }
+    if (status != DMG_OK) {
+        snprintf(end.why, sizeof end.why, "failed: %s", dmg_error_message());
+    } else if (stopping_signal != 0 && sender_pid > 0) {
+        snprintf(end.why, sizeof end.why, "ended by SIG%s, which process %d of user %d sent",
+                 sigabbrev_np((int)stopping_signal), (int)sender_pid, (int)sender_user);
+    } else {
+        snprintf(end.why, sizeof end.why, "ended by SIG%s",
+                 stopping_signal != 0 ? sigabbrev_np((int)stopping_signal) : "?");
+    }
+    dmg_pool_end_append(DMG_CHILD_FILE, &end);
 }
 
 static dmg_status serve_run(dmg_node_control *control, dmg_memory_node *node)
@@ -146,6 +162,7 @@ static dmg_status serve_pool(dmg_node_control *control, dmg_memory_node *node, u
         log_life(number, "started");
         status = dmg_memory_node_serve(node);
         log_life(number, "ended");
+        record_end(status);
     }
     return status;
 }

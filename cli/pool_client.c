@@ -1,5 +1,6 @@
 #include "cli/pool_client.h"
 
+#include "cli/text.h"
 #include "core/base/error.h"
 
 #include <errno.h>
@@ -22,13 +23,27 @@ dmg_status dmg_pool_check_alive(const dmg_pool_file *file)
 {
     for (uint32_t node = 0; node < file->node_count; node++) {
         if (!dmg_process_is_alive(&file->nodes[node].process)) {
+            dmg_pool_end end;
+            bool is_known = dmg_pool_end_find(file, node, &end);
             return dmg_error(DMG_ERR_PEER,
-                             "memory node %" PRIu32 " (pid %d) of the pool '%s' is dead, and what it held is lost; end "
-                             "the pool with 'dmgraph pool stop %s'",
-                             node, file->nodes[node].process.pid, file->name, file->name);
+                             "memory node %" PRIu32 " (pid %d) of the pool '%s' is dead%s%s%s%s%s, and what it held is "
+                             "lost; end the pool with 'dmgraph pool stop %s'",
+                             node, file->nodes[node].process.pid, file->name, is_known ? " (" : "",
+                             is_known ? end.why : "", is_known ? " at " : "",
+                             is_known ? dmg_text_time(end.at_s).text : "", is_known ? ")" : "", file->name);
         }
     }
     return DMG_OK;
+}
+
+dmg_status dmg_pool_client_explain(const dmg_pool_file *file, dmg_status status)
+{
+    if (status != DMG_ERR_PEER) {
+        return status;
+    }
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    return dmg_pool_check_alive(file) == DMG_OK ? dmg_error(status, "%s", sentence) : status;
 }
 
 dmg_status dmg_pool_client_open(dmg_pool_client *client)
@@ -63,7 +78,7 @@ dmg_status dmg_pool_client_open(dmg_pool_client *client)
     if (status == DMG_OK) {
         status = dmg_job_join(client->channel, &pass, name, 0, 1, &client->hold);
     }
-    return status == DMG_OK ? DMG_OK : dmg_error_prefix(status, "pool %s", file->name);
+    return status == DMG_OK ? DMG_OK : dmg_pool_client_explain(file, dmg_error_prefix(status, "pool %s", file->name));
 }
 
 dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each)
@@ -98,6 +113,7 @@ dmg_status dmg_pool_client_close(dmg_pool_client *client, dmg_status status)
     if (status == DMG_OK && client->channel && client->hold.id != 0) {
         status = dmg_job_leave(client->channel, &client->hold);
     }
+    status = dmg_pool_client_explain(&client->file, status);
     char sentence[1024];
     snprintf(sentence, sizeof sentence, "%s", status != DMG_OK ? dmg_error_message() : "");
     dmg_channel_close(client->channel);

@@ -8,6 +8,7 @@
 
 #include "cli/job_pass.h"
 #include "cli/pool_file.h"
+#include "cli/pool_search.h"
 #include "core/pool/pool.h"
 
 /** Names of jobs that the program makes, with the terminating zero. */
@@ -25,7 +26,7 @@ typedef struct dmg_pool_client {
 /** "WHAT/" and 16 random digits: a name that no job of a pool had before. */
 dmg_status dmg_pool_job_name(const char *what, char name[DMG_POOL_JOB_NAME_BYTES]);
 
-/** DMG_ERR_PEER names the first node of the pool whose process is dead. */
+/** DMG_ERR_PEER names the first node of the pool whose process is dead, and says how it died where that is known. */
 dmg_status dmg_pool_check_alive(const dmg_pool_file *file);
 
 /**
@@ -35,6 +36,8 @@ dmg_status dmg_pool_check_alive(const dmg_pool_file *file);
 dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each);
 /** Become the pool's admin, by the secret that lies beside its file. Blocking. */
 dmg_status dmg_pool_client_administer(const dmg_pool_client *client);
+/** After something failed, with the thread's error: a lost node that has died is told of as by dmg_pool_check_alive. */
+dmg_status dmg_pool_client_explain(const dmg_pool_file *file, dmg_status status);
 
 /** Connect to the pool that client->file describes. DMG_ERR_PEER when a node is dead or silent. Blocking. */
 dmg_status dmg_pool_client_open(dmg_pool_client *client);

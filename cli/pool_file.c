@@ -42,6 +42,11 @@ static void folder_path(char *path, size_t capacity)
     }
 }
 
+void dmg_pool_folder_path(char *path, size_t capacity)
+{
+    folder_path(path, capacity);
+}
+
 void dmg_pool_path(const char *name, const char *extension, char *path, size_t capacity)
 {
     char folder[PATH_MAX];
@@ -58,6 +63,11 @@ dmg_status dmg_pool_folder_open(bool may_make, int *folder)
     if (may_make && mkdir(path, 0700) != 0 && errno != EEXIST) {
         return dmg_error_errno(DMG_ERR_IO, errno, "making the folder of pools %s", path);
     }
+    return dmg_pool_folder_open_path(path, folder);
+}
+
+dmg_status dmg_pool_folder_open_path(const char *path, int *folder)
+{
     *folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*folder < 0) {
         return errno == ENOENT ? dmg_error(DMG_ERR_NOT_FOUND, "there is no pool: %s does not exist", path)
@@ -166,6 +176,20 @@ json_t *dmg_pool_file_json(const dmg_pool_file *pool)
 static void file_name(const char *name, const char *extension, char text[FILE_NAME_BYTES])
 {
     snprintf(text, FILE_NAME_BYTES, "%.*s.%s", DMG_POOL_NAME_BYTES - 1, name, extension);
+}
+
+bool dmg_pool_file_is(const char *file, char name[DMG_POOL_NAME_BYTES])
+{
+    static const char end[] = ".pool";
+    size_t length = strlen(file);
+    if (length < sizeof end || length - (sizeof end - 1) >= DMG_POOL_NAME_BYTES ||
+        strcmp(file + length - (sizeof end - 1), end) != 0) {
+        return false;
+    }
+    length -= sizeof end - 1;
+    memcpy(name, file, length);
+    name[length] = '\0';
+    return true;
 }
 
 dmg_status dmg_pool_file_write(int folder, const dmg_pool_file *pool)
@@ -300,6 +324,22 @@ void dmg_pool_log_remove(int folder, const char *name)
     unlinkat(folder, text, 0);
 }
 
+dmg_status dmg_pool_ends_open(int folder, const char *name, bool may_make, int *ends)
+{
+    char text[FILE_NAME_BYTES];
+    file_name(name, "ends", text);
+    int way = may_make ? O_WRONLY | O_CREAT | O_APPEND : O_RDONLY | O_NONBLOCK;
+    *ends = openat(folder, text, way | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return *ends >= 0 ? DMG_OK : dmg_error_errno(DMG_ERR_IO, errno, "opening the ends of the pool '%s'", name);
+}
+
+void dmg_pool_ends_remove(int folder, const char *name)
+{
+    char text[FILE_NAME_BYTES];
+    file_name(name, "ends", text);
+    unlinkat(folder, text, 0);
+}
+
 dmg_status dmg_pool_file_remove(int folder, const char *name)
 {
     char text[FILE_NAME_BYTES];
@@ -312,6 +352,8 @@ dmg_status dmg_pool_file_remove(int folder, const char *name)
         dmg_pool_path(name, "pool", path, sizeof path);
         return dmg_error_errno(DMG_ERR_IO, errno, "removing %s", path);
     }
+    /* Behind it, since the keeper makes that file as long as there is a pool. */
+    dmg_pool_ends_remove(folder, name);
     return DMG_OK;
 }
 

@@ -43,15 +43,20 @@ dmg_status dmg_pool_name_check(const char *name);
 /** Open the folder, making it when `may_make`. DMG_ERR_NOT_FOUND, DMG_ERR_IO; DMG_ERR_ARGUMENT when it is open to
  * others, or another's. */
 dmg_status dmg_pool_folder_open(bool may_make, int *folder);
+/** Where that is, and one that was named elsewhere, to be opened under the same conditions. */
+void dmg_pool_folder_path(char *path, size_t capacity);
+dmg_status dmg_pool_folder_open_path(const char *path, int *folder);
 /** "FOLDER/NAME.EXTENSION", for people; NULL: no extension. */
 void dmg_pool_path(const char *name, const char *extension, char *path, size_t capacity);
 
+/** Whether a file of the folder is a pool's, and then its name. */
+bool dmg_pool_file_is(const char *file, char name[DMG_POOL_NAME_BYTES]);
 /** Write a pool's file: it appears whole. DMG_ERR_EXISTS when there is one of that name. */
 dmg_status dmg_pool_file_write(int folder, const dmg_pool_file *pool);
 /** Read and check. DMG_ERR_NOT_FOUND; DMG_ERR_ARGUMENT for a file that is not safe; DMG_ERR_CORRUPT for contents that
  * make no sense. */
 dmg_status dmg_pool_file_read(int folder, const char *name, dmg_pool_file *pool);
-/** The same from the folder of this user. */
+/** The same from the folder of this user; what is not there may be found otherwise (pool_search.h). */
 dmg_status dmg_pool_file_find(const char *name, dmg_pool_file *pool);
 /**
  * The pool's admin secret, in a file of its own, NAME.admin: who is given the pool's file may work on the pool, and has
@@ -69,6 +74,12 @@ dmg_status dmg_pool_file_remove(int folder, const char *name);
 dmg_status dmg_pool_log_open(int folder, const char *name, int *log);
 /** Remove it, when there is one. */
 void dmg_pool_log_remove(int folder, const char *name);
+
+/** Open NAME.ends, how the pool's nodes ended (pool_record.h): to add to it when `may_make`, else to read. DMG_ERR_IO.
+ */
+dmg_status dmg_pool_ends_open(int folder, const char *name, bool may_make, int *ends);
+/** Remove it, when there is one. */
+void dmg_pool_ends_remove(int folder, const char *name);
 
 /** How many of its nodes' processes are alive. */
 uint32_t dmg_pool_alive_count(const dmg_pool_file *pool);

@@ -513,6 +513,9 @@ _Noreturn void dmg_run_give_up(dmg_run *run, dmg_status status)
 {
     dmg_progress_bar_clear(run->bar);
     int number = run->launcher ? dmg_launcher_signal(run->launcher) : 0;
+    if (run->pool) {
+        status = dmg_pool_client_explain(&run->pool->file, status);
+    }
     /* Said first: stopping the nodes may take a moment. */
     int code = dmg_exit_with_error(status);
     fflush(NULL);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /** Of reals: all that a double surely holds, so that 0.1 stays 0.1. */
 #define JSON_DIGITS 15
@@ -51,6 +52,27 @@ dmg_text dmg_text_seconds(double seconds)
         snprintf(result.text, sizeof result.text, "%.0f µs", seconds * 1e6);
     }
     return result;
+}
+
+static dmg_text time_as(uint64_t seconds, const char *format)
+{
+    dmg_text text = {"?"};
+    time_t moment = (time_t)seconds;
+    struct tm local;
+    if (localtime_r(&moment, &local)) {
+        strftime(text.text, sizeof text.text, format, &local);
+    }
+    return text;
+}
+
+dmg_text dmg_text_time(uint64_t seconds)
+{
+    return time_as(seconds, "%Y-%m-%d %H:%M:%S");
+}
+
+dmg_text dmg_text_timestamp(uint64_t seconds)
+{
+    return time_as(seconds, "%Y-%m-%dT%H:%M:%S%z");
 }
 
 int dmg_text_width(const char *text, int width)

@@ -20,6 +20,9 @@ dmg_text dmg_text_count(uint64_t count);
 dmg_text dmg_text_bytes(uint64_t bytes);
 /** "2.13 s", "840 ms", "15 µs". */
 dmg_text dmg_text_seconds(double seconds);
+/** "2026-11-30 12:03:04", here, of seconds since 1970; and "2026-11-30T12:03:04+0100", for logs. */
+dmg_text dmg_text_time(uint64_t seconds);
+dmg_text dmg_text_timestamp(uint64_t seconds);
 /** The width to give printf's "%*s" for a column of `width` characters: it counts bytes, of which "µ" has two. */
 int dmg_text_width(const char *text, int width);
 

@@ -97,6 +97,14 @@ bool dmg_process_is_alive(const dmg_process *process)
     return process->pid > 0 && read_start_time(process->pid, &start_time) && start_time == process->start_time;
 }
 
+bool dmg_process_awaits_parent(const dmg_process *process)
+{
+    char state;
+    uint64_t start_time;
+    return process->pid > 0 && read_stat(process->pid, &state, &start_time) && start_time == process->start_time &&
+           state == 'Z';
+}
+
 int dmg_process_open(const dmg_process *process)
 {
     if (process->pid <= 0) {

@@ -24,6 +24,8 @@ void dmg_process_boot_id(char boot_id[DMG_BOOT_ID_BYTES]);
 dmg_status dmg_process_identify(int pid, dmg_process *process);
 /** Whether this very process is alive (a zombie is not). */
 bool dmg_process_is_alive(const dmg_process *process);
+/** Whether it has ended, and its parent has not taken note of that (a zombie). */
+bool dmg_process_awaits_parent(const dmg_process *process);
 /** A descriptor of this very process (a pidfd), through which no other can be hit; -1 when it is not alive. */
 int dmg_process_open(const dmg_process *process);
 /** Send a signal to what the descriptor names. False when it has ended. */

@@ -9,6 +9,10 @@ dmg_unit_test(cli_pool_file LINK dmg-pool PkgConfig::jansson)
 target_sources(unit-cli_pool_file PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_file.c
                                           ${PROJECT_SOURCE_DIR}/cli/private_file.c
                                           ${PROJECT_SOURCE_DIR}/cli/token.c)
+dmg_unit_test(cli_pool_record LINK dmg-pool PkgConfig::jansson)
+target_sources(unit-cli_pool_record PRIVATE ${PROJECT_SOURCE_DIR}/cli/pool_record.c ${PROJECT_SOURCE_DIR}/cli/pool_file.c
+                                            ${PROJECT_SOURCE_DIR}/cli/private_file.c
+                                            ${PROJECT_SOURCE_DIR}/cli/token.c ${PROJECT_SOURCE_DIR}/cli/text.c)
 dmg_unit_test(cli_node_control LINK dmg-base PkgConfig::jansson)
 target_sources(unit-cli_node_control PRIVATE
   ${PROJECT_SOURCE_DIR}/cli/node_control.c ${PROJECT_SOURCE_DIR}/cli/control.c ${PROJECT_SOURCE_DIR}/cli/options.c
