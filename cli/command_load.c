@@ -135,6 +135,9 @@ static dmg_status go(dmg_run *run)
     uint64_t started_ns = dmg_now_ns();
     dmg_status status = dmg_launcher_create(&run->launcher);
     if (status == DMG_OK) {
+        status = dmg_launcher_call_witness(run->launcher);
+    }
+    if (status == DMG_OK) {
         dmg_run_listen(run);
         status = dmg_launcher_call(run->launcher, attach, run);
     }

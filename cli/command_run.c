@@ -259,6 +259,9 @@ static dmg_status go(dmg_run *run)
 {
     uint64_t started_ns = dmg_now_ns();
     dmg_status status = dmg_launcher_create(&run->launcher);
+    if (status == DMG_OK) {
+        status = dmg_launcher_call_witness(run->launcher);
+    }
     if (status == DMG_OK && dmg_has(run->settings, DMG_OPTION_OUTPUT)) {
         /* Before the work, so that a place that cannot be written to costs nothing. A pipe may wait for its reader. */
         status = dmg_launcher_call(run->launcher, open_output, run);

@@ -291,6 +291,7 @@ dmg_status dmg_launcher_create(dmg_launcher **result)
     }
     dmg_launcher_listen(launcher, DMG_PEER_TIMEOUT_DEFAULT_NS, NULL, NULL);
     dmg_memory_kills_read("", &launcher->kills_before);
+    launcher->witness = -1;
     sigset_t mask;
     sigemptyset(&mask);
     for (size_t index = 0; index < DMG_TAKEN_SIGNALS; index++) {

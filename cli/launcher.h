@@ -54,6 +54,12 @@ typedef dmg_status (*dmg_launcher_look)(void *context);
 
 /** Block the signals that end programs and take them over. One a process, made in its main thread. */
 dmg_status dmg_launcher_create(dmg_launcher **launcher);
+/**
+ * Have a small process at the launcher's side until dmg_launcher_stop, which says so on standard error when the
+ * launcher was killed for lack of memory. Early, before the launcher takes memory, and before there is a thread.
+ * DMG_ERR_IO, DMG_ERR_MEMORY.
+ */
+dmg_status dmg_launcher_call_witness(dmg_launcher *launcher);
 /** Stops what still runs. NULL is allowed. */
 void dmg_launcher_destroy(dmg_launcher *launcher);
 /** Where messages go, and after what silence a child counts as dead; before the first start. */

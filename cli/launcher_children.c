@@ -273,4 +273,5 @@ void dmg_launcher_stop(dmg_launcher *launcher)
     if (!signal_and_wait(launcher, SIGTERM, GRACE_TERM_NS)) {
         signal_and_wait(launcher, SIGKILL, GRACE_KILL_NS);
     }
+    dmg_launcher_dismiss_witness(launcher);
 }

@@ -1,7 +1,7 @@
 /**
  * @file launcher_state.h
  * What the parts of the launcher share: launcher.c has the loop, launcher_children.c starts and ends nodes,
- * launcher_trouble.c says what went wrong.
+ * launcher_trouble.c says what went wrong, launcher_witness.c what killed the launcher.
  */
 #ifndef DMG_CLI_LAUNCHER_STATE_H
 #define DMG_CLI_LAUNCHER_STATE_H
@@ -18,6 +18,7 @@
 struct dmg_launcher {
     int signals; /* signalfd */
     int step_ended;
+    int witness; /* -1: there is none */
     sigset_t signal_mask_before;
     int signal; /* that cancelled the run */
     uint64_t peer_timeout_ns;
@@ -45,6 +46,11 @@ extern const int dmg_taken_signals[DMG_TAKEN_SIGNALS];
 
 /** How long to wait before the watch has to look again, at most `most_ns`: what poll takes. */
 int dmg_launcher_poll_ms(const dmg_launcher *launcher, uint64_t most_ns);
+/** What a launcher's witness says of its death; "" when nobody was killed for lack of memory meanwhile. */
+void dmg_launcher_describe_death(int pid, const dmg_memory_kills *before, const dmg_memory_kills *now, char *text,
+                                 size_t capacity);
+/** Say goodbye to the witness, when there is one. */
+void dmg_launcher_dismiss_witness(dmg_launcher *launcher);
 /** Take in the ends of children. */
 void dmg_launcher_reap(dmg_launcher *launcher);
 /** Choose what explains the rest of what was noticed, and leave its sentence. */

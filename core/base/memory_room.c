@@ -234,15 +234,20 @@ void dmg_memory_kills_read(const char *root, dmg_memory_kills *kills)
     }
 }
 
+const char *dmg_memory_kills_between(const dmg_memory_kills *before, const dmg_memory_kills *now)
+{
+    if (now->group > before->group) {
+        return "the control group's limit of memory was reached, and the kernel killed a process for it";
+    }
+    return now->machine > before->machine ? "the machine ran out of memory, and the kernel killed a process for it"
+                                          : NULL;
+}
+
 const char *dmg_memory_kills_since(const dmg_memory_kills *before)
 {
     dmg_memory_kills now;
     dmg_memory_kills_read("", &now);
-    if (now.group > before->group) {
-        return "the control group's limit of memory was reached, and the kernel killed a process for it";
-    }
-    return now.machine > before->machine ? "the machine ran out of memory, and the kernel killed a process for it"
-                                         : NULL;
+    return dmg_memory_kills_between(before, &now);
 }
 
 /* ---- address space ---- */

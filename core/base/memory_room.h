@@ -38,6 +38,8 @@ typedef struct dmg_memory_kills {
 
 /** `root` as above. Thread-safe. */
 void dmg_memory_kills_read(const char *root, dmg_memory_kills *kills);
+/** What was short between two such counts, as a clause for people; NULL: nobody was killed for that. */
+const char *dmg_memory_kills_between(const dmg_memory_kills *before, const dmg_memory_kills *now);
 /** What has been short since then, as a clause for people; NULL: nobody was killed for that. */
 const char *dmg_memory_kills_since(const dmg_memory_kills *before);
 
