@@ -20,7 +20,7 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                               "interconnect: cxl_shm or ucx, with options after a colon (docs/transports.md)"},
     [DMG_OPTION_TRUST_NETWORK] = {"trust-network", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
                                   "UCX's messages=tcp may be open to others than this machine, who can write into its "
-                                  "processes"},
+                                  "processes, and messages=ud_verbs to all on the RDMA network, who can end them"},
     [DMG_OPTION_MNS] = {"mns", DMG_TYPE_NUMBER, "M", NULL, "1", 1, 16, 0, 0, "memory nodes to start"},
     [DMG_OPTION_CNS] = {"cns", DMG_TYPE_NUMBER, "C", NULL, "1", 1, DMG_COMPUTE_NODES_MAX, 0, 0,
                         "compute nodes to start"},

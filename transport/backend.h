@@ -86,6 +86,11 @@ typedef struct dmg_backend {
     dmg_placement (*server_placement)(void *implementation);
     /** Whether clients reach the segment by themselves, and not only through messages; NULL: they do. */
     bool (*server_is_reachable)(void *implementation);
+    /**
+     * A client is gone: take from it, for good, what it reaches of the segment by itself. False when that cannot be
+     * done, as with what it has mapped. NULL: it cannot.
+     */
+    bool (*server_fence)(void *implementation, uint64_t client);
     /** dmg_server_has_files; NULL: never. */
     bool (*server_has_files)(void *implementation);
     /** Handle what has arrived; returns how many things that were. */
@@ -103,14 +108,12 @@ typedef struct dmg_backend {
     void (*server_release)(void *implementation, uint64_t offset, uint64_t bytes);
     /**
      * A client was given up: break its connections, in a way that tells it why (a sentence), if it lives. Called once a
-     * client, from the serve loop, outside of server_progress. Channels that are closed are reported by
-     * dmg_server_channel_closed as always. Of a client whose process is not known, and which reaches the segment by
-     * itself, one connection has to stay: its end says that the process has ended.
-     *
-     * @return true when nothing of this client reaches the segment by itself any more: then what it had need not wait
-     * for its end. NULL: connections stay, and all that comes over them is refused.
+     * client, from the serve loop, outside of server_progress, after server_fence. Channels that are closed are
+     * reported by dmg_server_channel_closed as always. Of a client whose process is not known, and which reaches the
+     * segment by itself all the same, one connection has to stay: its end says that the process has ended. NULL:
+     * connections stay, and all that comes over them is refused.
      */
-    bool (*server_break_client)(void *implementation, uint64_t client, const char *why);
+    void (*server_break_client)(void *implementation, uint64_t client, const char *why);
     /** dmg_server_give_back, for segments without a path, in ordinary pages and not prefaulted. */
     bool (*server_give_back)(void *implementation, uint64_t offset, uint64_t bytes);
 

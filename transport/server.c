@@ -361,23 +361,28 @@ static bool is_reachable(const dmg_server *server)
     return !server->backend->server_is_reachable || server->backend->server_is_reachable(server->implementation);
 }
 
-/* True when it is cut off from the segment. */
-static bool break_client(dmg_server *server, dmg_server_client *client)
+/* True when it reaches nothing of the segment by itself any more. */
+static bool is_fenced(dmg_server *server, const dmg_server_client *client)
 {
-    if (!server->backend->server_break_client) {
-        return false;
+    return !is_reachable(server) ||
+           (server->backend->server_fence && server->backend->server_fence(server->implementation, client->id));
+}
+
+static void break_client(dmg_server *server, dmg_server_client *client)
+{
+    if (server->backend->server_break_client) {
+        server->backend->server_break_client(server->implementation, client->id, refusal_of(client));
+        client->is_broken = client->channels == 0;
     }
-    bool is_cut_off = server->backend->server_break_client(server->implementation, client->id, refusal_of(client));
-    client->is_broken = client->channels == 0;
-    return is_cut_off;
 }
 
 static void report_gone_client(dmg_server *server, dmg_server_client *client)
 {
     client->is_reported = true;
-    client->is_lost = client->why != DMG_OK && is_reachable(server) && !has_ended(client);
+    bool fenced = is_fenced(server, client);
+    client->is_lost = client->why != DMG_OK && !fenced && !has_ended(client);
     if (client->why != DMG_OK && client->channels > 0) {
-        client->is_lost &= !break_client(server, client);
+        break_client(server, client);
     }
     server->lost_count += client->is_lost;
     dmg_log(DMG_LOG_DEBUG, "client_gone", "node=%u client=%016" PRIx64 " why=%s", (unsigned int)server->options.node,

@@ -229,8 +229,9 @@ bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes);
  */
 dmg_status dmg_server_serve(dmg_server *server);
 /**
- * Whether this client is gone, and may still write to the segment by itself: it had mapped it, or reaches it through a
- * network card, and its process is not known to have ended (where its process is not known: its connections have not).
+ * Whether this client is gone, and may still write to the segment by itself: it had mapped it, and its process is not
+ * known to have ended (where its process is not known: its connections have not). What it reached through a network
+ * card was taken from it before `on_client_gone` told that it is gone.
  * What the memory node executes is refused to it anyhow. Until `on_client_ended` tells of its end, the memory that it
  * knows of must not be given to others.
  */

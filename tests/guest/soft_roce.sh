@@ -1,7 +1,7 @@
 #!/bin/bash
 # RDMA without a card: the transport, BFS and PageRank over rc_verbs and ud_verbs, on one soft-RoCE device and on two with a wire between,
-# which loses packets, goes down, and has a node killed behind it. In a guest, or as root on a machine with rdma_rxe:
-# `tests/guest/run --here`.
+# which loses packets, goes down, and has a node killed behind it; and a run that was given up, and goes on. In a guest, or as root on a
+# machine with rdma_rxe: `tests/guest/run --here`.
 # shellcheck source=tests/guest/cases.sh
 . "$CHECKOUT/tests/guest/cases.sh"
 # shellcheck source=tests/guest/devices.sh
@@ -80,6 +80,60 @@ kill_node() {
     kill -KILL "$(node_of_run "$1")"
 }
 
+# says NUMBER: a number of the pool's status
+says() {
+    bounded 30 "$dmgraph" pool status rdma --json | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1
+}
+allocates() { # BYTES
+    [ "$(says allocated_bytes)" = "$1" ]
+}
+# listens PROCESS...: one of them has a port, or a UDP socket
+listens() {
+    local process
+    for process in "$@"; do
+        ss -Hltunp 2>/dev/null | grep -q "pid=$process," && return 0
+    done
+    return 1
+}
+# given_up DEVICE TRANSPORT: a run in a pool is stopped for longer than its lease, other graphs are loaded, and it goes on
+given_up() {
+    local device=$1 transport=$2 node full status loads=0 stopped
+    measure_machine "$dmgraph" "$scratch"
+    bounded 60 "$dmgraph" pool start --name rdma --memory 16M --transport "$transport" --peer-timeout "$(patience 6)s" >"$scratch/pool" 2>&1
+    verdict "a pool starts" $? "$scratch/pool"
+    node=$(sed -n 's/.*pid \([0-9]*\),.*/\1/p' "$scratch/pool")
+    succeeds "a graph is loaded over RDMA" 60 "$dmgraph" load "$graph" --pool rdma --as graph --threads 1
+    full=$(says allocated_bytes)
+    packets_at_start=$(sent_packets "$device")
+    "$dmgraph" run pagerank graph --pool rdma --cns 2 --threads 1 --iterations 1000000 --tolerance 0 --quiet --no-progress \
+        >"$scratch/endless" 2>&1 &
+    run=$!
+    if ! wait_until_it_iterates "$device"; then
+        kill -KILL "$run" 2>/dev/null
+        wait "$run"
+        fail "a run in the pool (it did not begin)" "$scratch/endless"
+        return
+    fi
+    mapfile -t stopped < <(echo "$run"; pgrep -P "$run")
+    if listens "$node" "${stopped[@]}"; then fail "nothing listens where a stranger could connect"; else ok "nothing listens where a stranger could connect"; fi
+    kill -STOP "${stopped[@]}"
+    holds "what a stopped run had is free when its lease is over" wait_within 60 allocates "$full"
+    # The first of them lies where the run's memory was.
+    while [ "$loads" -lt 2 ] && bounded 60 "$dmgraph" load "$graph" --pool rdma --as "neighbour$loads" --threads 1 >"$scratch/load" 2>&1; do
+        loads=$((loads + 1))
+    done
+    holds "other graphs are loaded" test "$loads" -eq 2
+    kill -CONT "${stopped[@]}"
+    wait "$run"
+    status=$?
+    ends_with "the run that was given up says so" 5 'given up|peer timeout' "$scratch/endless" "$status"
+    while [ "$loads" -gt 0 ]; do
+        loads=$((loads - 1))
+        answers "neighbour $loads is as it was loaded" 60 bfs "neighbour$loads" --pool rdma --threads 1
+    done
+    holds "the pool ends" bounded 60 "$dmgraph" pool stop rdma
+}
+
 [ -z "${GUEST:-}" ] || leave_out_drivers
 "$dmgraph" generate kron --scale 9 "$graph" --quiet
 
@@ -87,10 +141,12 @@ holds "a soft-RoCE device comes up" one_device
 rc_data=ucx:data=rc_verbs,device=dmgrxe,$retry
 export DMGRAPH_TEST_TRANSPORT=$rc_data
 suite "transport over rc_verbs" 240 "$BUILD/tests/unit-transport"
-suite "faults over rc_verbs" 240 "$BUILD/tests/unit-transport_ucx"
+export DMGRAPH_TEST_TRANSPORT=$rc_data,messages=rc_verbs
+suite "faults over rc_verbs" 300 "$BUILD/tests/unit-transport_ucx"
 unset DMGRAPH_TEST_TRANSPORT
 over dmgrxe "rc_verbs" "ucx:data=rc_verbs,messages=rc_verbs,device=dmgrxe,$retry"
-over dmgrxe "ud_verbs" "ucx:data=message,messages=ud_verbs,device=dmgrxe"
+over dmgrxe "ud_verbs" "ucx:data=message,messages=ud_verbs,trust-network=yes,device=dmgrxe"
+given_up dmgrxe "ucx:data=rc_verbs,device=dmgrxe,$retry"
 dies "a killed memory node ends the run: one device" 'memory node 0 .*killed by signal 9' dmgrxe \
     "ucx:data=rc_verbs,messages=rc_verbs,device=dmgrxe,$retry" kill_node memory
 remove_one_device
@@ -98,7 +154,7 @@ remove_one_device
 holds "two soft-RoCE devices come up, with a wire between" two_devices
 wire=device=dmgrxe2,memory-device=dmgrxe1,$retry
 over dmgrxe1 "rc_verbs and a wire" "ucx:data=rc_verbs,messages=rc_verbs,$wire"
-over dmgrxe1 "ud_verbs and a wire" "ucx:data=message,messages=ud_verbs,$wire"
+over dmgrxe1 "ud_verbs and a wire" "ucx:data=message,messages=ud_verbs,trust-network=yes,$wire"
 lose 3
 over dmgrxe1 "rc_verbs and a wire that loses 3 %" "ucx:data=rc_verbs,messages=rc_verbs,$wire"
 holds "the wire lost packets" test "$(lost_packets)" -gt 0

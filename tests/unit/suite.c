@@ -33,7 +33,16 @@ int dmg_suites_run(int argc, char **argv)
             fprintf(stderr, "no suite is called %s\n", argv[1]);
             return 2;
         }
-        CU_basic_run_suite(suite);
+        CU_pTest test = argc > 2 ? CU_get_test_by_name(argv[2], suite) : NULL;
+        if (argc > 2 && !test) {
+            fprintf(stderr, "no test of the suite %s is called %s\n", argv[1], argv[2]);
+            return 2;
+        }
+        if (test) {
+            CU_basic_run_test(suite, test);
+        } else {
+            CU_basic_run_suite(suite);
+        }
     } else {
         CU_basic_run_tests();
     }

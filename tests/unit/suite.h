@@ -24,7 +24,10 @@ typedef struct dmg_test {
  */
 int dmg_suite_add(const char *name, int (*set_up)(void), int (*tear_down)(void), const dmg_test *tests);
 
-/** Run all suites that were added; returns the program's exit code. argv[1], when given, picks one suite by name. */
+/**
+ * Run all suites that were added; returns the program's exit code. argv[1], when given, picks one suite by name, and
+ * argv[2] one test of it.
+ */
 int dmg_suites_run(int argc, char **argv);
 
 /** Random tests take their seed from DMGRAPH_TEST_SEED or the clock, and print it. */

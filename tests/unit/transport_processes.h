@@ -103,7 +103,10 @@ uint64_t test_random_next(uint64_t *state);
 /** The transport that DMGRAPH_TEST_TRANSPORT names, or NULL: one that this machine has and others have not, an RDMA
  * device say. */
 const char *test_given_transport(void);
-/** How often to repeat what starts processes. Over a given transport few times: a process may take seconds there. */
+/**
+ * How often to repeat what starts processes. Over a given transport few times, unless DMGRAPH_TEST_DEPTH is "full": a
+ * process may take seconds there.
+ */
 uint32_t test_rounds(uint32_t usual);
 
 /** The tests of transport_faults.c. */

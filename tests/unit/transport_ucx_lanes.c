@@ -54,12 +54,11 @@ static bool wait_for(ucp_worker_h worker, void *request)
 /** Connect, count one word up, write and read others, and leave. */
 static bool visit(const offer *given)
 {
-    const dmg_ucx_settings settings = {.data = DMG_UCX_DATA_SHARED_MEMORY};
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_ep_h endpoint;
     ucp_rkey_h key;
-    if (dmg_ucx_data_context(&settings, given->transports, DMG_UCX_LANE_BY_WORKER, &context) != DMG_OK ||
+    if (dmg_ucx_data_context(given->transports, &context) != DMG_OK ||
         dmg_ucx_data_worker(context, given->transports, &worker) != DMG_OK) {
         return false;
     }
@@ -163,7 +162,6 @@ static uint32_t copy_queues(const dmg_ucx_segment *segment, mapping *mappings)
 
 static void serve_lanes(const char *transports, uint64_t *random)
 {
-    const dmg_ucx_settings settings = {.data = DMG_UCX_DATA_SHARED_MEMORY};
     const dmg_segment_options options = {.bytes = SEGMENT_BYTES, .numa_node = -1};
     static offer given;
     dmg_ucx_segment segment;
@@ -173,7 +171,7 @@ static void serve_lanes(const char *transports, uint64_t *random)
     void *key;
     size_t address_bytes;
     size_t key_bytes;
-    CU_ASSERT_EQUAL_FATAL(dmg_ucx_data_context(&settings, transports, DMG_UCX_LANE_BY_WORKER, &context), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_ucx_data_context(transports, &context), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_ucx_segment_create(&options, context, transports, &segment), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_ucx_data_worker(context, transports, &worker), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(ucp_worker_get_address(worker, &address, &address_bytes), UCS_OK);

@@ -119,6 +119,13 @@ static void atomic_of_a_wrong_size(test_liar *liar)
     send_crafted(liar, &frame);
 }
 
+static void lane_request_of_a_wrong_size(test_liar *liar)
+{
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_LANE, .bytes = 8}, 8);
+    send_crafted(liar, &frame);
+}
+
 static void message_that_is_too_long(test_liar *liar)
 {
     crafted frame;
@@ -183,6 +190,7 @@ static const misdeed misdeeds[] = {no_magic,
                                    write_without_its_data,
                                    read_longer_than_a_frame,
                                    atomic_of_a_wrong_size,
+                                   lane_request_of_a_wrong_size,
                                    message_that_is_too_long,
                                    type_of_more_than_32_bits,
                                    half_a_header,
@@ -270,6 +278,22 @@ void hellos_that_are_not_right_are_refused(void)
         liar_close(&liar);
         CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
     }
+    test_pool_stop(&pool);
+}
+
+void request_for_a_lane_that_the_node_has_not_is_refused(void)
+{
+    test_transport = "ucx:data=message";
+    test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
+    test_liar liar;
+    join(&liar, &pool, 1);
+    crafted frame;
+    craft(&frame, &(dmg_ucx_request){.kind = DMG_UCX_LANE, .bytes = sizeof(dmg_ucx_card_address)},
+          sizeof(dmg_ucx_card_address));
+    send_crafted(&liar, &frame);
+    CU_ASSERT_TRUE(liar_has_answers(&liar, 1));
+    CU_ASSERT_EQUAL(liar.status, DMG_ERR_UNSUPPORTED);
+    liar_close(&liar);
     test_pool_stop(&pool);
 }
 

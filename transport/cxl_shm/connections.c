@@ -47,7 +47,7 @@ void dmg_shm_server_close_channel(dmg_shm_server *server, dmg_shm_server_channel
  * What a client has mapped stays mapped: only its end cuts it off. Over TCP its process is not known, and what tells of
  * its end is that the connection ends, so that stays.
  */
-bool dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why)
+void dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why)
 {
     dmg_shm_server *server = implementation;
     char farewell[DMG_SHM_FAREWELL_BYTES];
@@ -59,7 +59,6 @@ bool dmg_shm_server_break_client(void *implementation, uint64_t client, const ch
             dmg_shm_server_close_channel(server, channel, DMG_ERR_PEER);
         }
     }
-    return false;
 }
 
 /* A free place, or NULL. May move the array. */

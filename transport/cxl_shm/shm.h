@@ -320,7 +320,7 @@ bool dmg_shm_server_is_coherent(void *implementation);
 void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t bytes);
 void dmg_shm_server_acquire_wait(void *implementation);
 void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes);
-bool dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why);
+void dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why);
 bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,

@@ -3,17 +3,17 @@
  * The UCX backend: memory nodes over InfiniBand, RoCE, TCP and shared memory.
  *
  * Two kinds of traffic go separate ways. Messages go over the streams that connections begin with (transport/stream):
- * sockets of ours, whose ends prove to each other that they know the pool's secret. Who asks for it has them go by UCP
- * active messages, over a network card or tcp; never over UCX's shared-memory rings, which a killed sender can wedge.
- * Data are one-sided operations where UCX has real lanes for them: on one machine the caller's CPU copies from and to
- * shared memory that UCX allocated; on InfiniBand and RoCE the card does. Elsewhere, UCX would imitate them in the
- * memory node without any check; there we do them ourselves, by message, with checks, several operations a message.
+ * sockets of ours, whose ends prove to each other that they know the pool's secret. Who asks for it has them go by
+ * active messages of UCX, over a network card or tcp; never over UCX's shared-memory rings, which a killed sender can
+ * wedge. Data are one-sided operations where UCX has real lanes for them: on one machine the caller's CPU copies from
+ * and to shared memory that UCX allocated; on InfiniBand and RoCE the card does. Elsewhere, UCX would imitate them in
+ * the memory node without any check; there we do them ourselves, by message, with checks, several operations a message.
  * Atomics have one executor: the caller's CPU when all nodes are shared memory, else the memory node.
  *
- * Nothing of UCX listens for connections: endpoints are made of the addresses of workers, which are told over the
- * streams. A stream's end is its peer's death; a peer that only stops is found by the leases of the layer above. UCX's
- * tcp has ports of its own all the same, at which it writes whatever a stranger asks for: it is opened by nobody who
- * did not ask for it by name.
+ * Nothing of UCX listens for connections: endpoints are made of the addresses of workers, and a card's queue pairs of
+ * their numbers, which are told over the streams. A stream's end is its peer's death; a peer that only stops is found
+ * by the leases of the layer above. UCX's tcp has ports of its own all the same, at which it writes whatever a stranger
+ * asks for: it is opened by nobody who did not ask for it by name.
  */
 #include "transport/ucx/client.h"
 
@@ -33,6 +33,7 @@ const dmg_backend dmg_backend_ucx = {
     .server_segment = dmg_ucx_server_segment,
     .server_placement = dmg_ucx_server_placement,
     .server_is_reachable = dmg_ucx_server_is_reachable,
+    .server_fence = dmg_ucx_server_fence,
     .server_progress = dmg_ucx_server_progress,
     .server_sleep = dmg_ucx_server_sleep,
     .server_wake = dmg_ucx_server_wake,

@@ -179,8 +179,7 @@ bool dmg_ucx_carrier_close(dmg_ucx_carrier *carrier)
     dmg_stream_close(carrier->stream);
     carrier->stream = NULL;
     if (carrier->hub != NULL) {
-        dmg_ucx_hub_leave(carrier->hub, carrier->number);
-        carrier->hub = NULL;
+        dmg_ucx_hub_leave(carrier);
     }
     return carrier->way->close(carrier);
 }

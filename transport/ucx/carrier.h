@@ -4,11 +4,12 @@
  *
  * Every connection has a stream, over which its ends have greeted each other. What opens and closes a connection goes
  * over it, and its end is the end of the connection. Requests and answers go over it too, unless both ends have agreed
- * on UCP's active messages: then each end has a *hub*, one UCP worker for all connections of a thread, and makes an
- * endpoint of the address that the other end's hub has told over the stream. UCX is never asked to listen for
- * connections; what UCX's own transports open by themselves (tcp does) is said by describe.c.
+ * on messages of UCX: then each end has a *hub*, which all connections of a thread share, and both tell each other over
+ * the stream how the hub is reached for this connection. A card's hub (carrier_card.c) has a queue pair for each; all
+ * others (carrier_ucp.c) are a UCP worker, with an endpoint for each. UCX is never asked to listen for connections;
+ * what UCX's own transports open by themselves (tcp does) is said by describe.c.
  *
- * A message that comes in by UCP shows the ticket that its receiver has told over the stream to its sender alone. What
+ * A message that comes in by UCX shows the ticket that its receiver has told over the stream to its sender alone. What
  * does not is dropped.
  *
  * Not thread-safe: one thread at a time has a hub and its carriers.
@@ -17,6 +18,7 @@
 #define DMG_TRANSPORT_UCX_CARRIER_H
 
 #include "transport/stream/stream.h"
+#include "transport/ucx/card.h"
 #include "transport/ucx/wire.h"
 
 #include <ucp/api/ucp.h>
@@ -56,9 +58,33 @@ static inline uint8_t *dmg_ucx_frame_reserve(dmg_ucx_frame *frame, uint64_t byte
 /* ---- hubs ---- */
 
 typedef struct dmg_ucx_hub dmg_ucx_hub;
+typedef struct dmg_ucx_carrier dmg_ucx_carrier;
 
-/** A worker for messages in this context, with its address. `transports`: their names, for errors. */
+/** What the kinds of hubs do, each in its way. */
+typedef struct dmg_ucx_hub_kind {
+    void (*close)(dmg_ucx_hub *hub);
+    uint32_t (*progress)(dmg_ucx_hub *hub);
+    bool (*arm)(dmg_ucx_hub *hub);
+    /** How the hub is reached for this carrier: an address, valid until the next call, or NULL with the reason. */
+    const void *(*offer)(dmg_ucx_carrier *carrier, uint32_t *address_bytes);
+    dmg_status (*join)(dmg_ucx_carrier *carrier, const void *address, uint32_t address_bytes);
+    /** The carrier is being closed: give back what offer and join took, unless its way does. NULL: nothing. */
+    void (*leave)(dmg_ucx_carrier *carrier);
+} dmg_ucx_hub_kind;
+
+/** What all kinds have; it begins theirs. */
+struct dmg_ucx_hub {
+    const dmg_ucx_hub_kind *kind;
+    int event;                  /**< a descriptor that tells that there is something to do */
+    dmg_ucx_carrier **carriers; /**< by number */
+    uint32_t carrier_count;
+    uint32_t taken; /**< messages since the last look */
+};
+
+/** A UCP worker for messages in this context. `transports`: their names, for errors. */
 dmg_status dmg_ucx_hub_open(ucp_context_h context, const char *transports, dmg_ucx_hub **hub);
+/** Queues of this card for messages; the card outlives them. */
+dmg_status dmg_ucx_hub_open_on_card(dmg_ucx_card *card, dmg_ucx_hub **hub);
 /** All its carriers are closed, or never will be. NULL is allowed. */
 void dmg_ucx_hub_close(dmg_ucx_hub *hub);
 /** Send, and hand over what has arrived; returns how many things that were. */
@@ -66,13 +92,12 @@ uint32_t dmg_ucx_hub_progress(dmg_ucx_hub *hub);
 /** Before a wait at its descriptor. False when there is something to do already. */
 bool dmg_ucx_hub_arm(dmg_ucx_hub *hub);
 int dmg_ucx_hub_descriptor(const dmg_ucx_hub *hub);
-const void *dmg_ucx_hub_address(const dmg_ucx_hub *hub, size_t *bytes);
-/** What arrives for this number is dropped from now on. */
-void dmg_ucx_hub_leave(dmg_ucx_hub *hub, uint32_t number);
+/** What arrives for this carrier is dropped from now on. */
+void dmg_ucx_hub_leave(dmg_ucx_carrier *carrier);
+/** For the kinds: a message has come. Handed over when it shows the ticket of the carrier that it is for. */
+void dmg_ucx_hub_take(dmg_ucx_hub *hub, const dmg_ucx_envelope *envelope, const void *payload, size_t payload_bytes);
 
 /* ---- carriers ---- */
-
-typedef struct dmg_ucx_carrier dmg_ucx_carrier;
 
 /** What a carrier tells its owner. Neither may close it. */
 typedef struct dmg_ucx_carrier_calls {
@@ -94,6 +119,7 @@ typedef struct dmg_ucx_carrier_way {
 
 extern const dmg_ucx_carrier_way dmg_ucx_way_stream;
 extern const dmg_ucx_carrier_way dmg_ucx_way_ucp;
+extern const dmg_ucx_carrier_way dmg_ucx_way_card;
 
 struct dmg_ucx_carrier {
     const dmg_ucx_carrier_way *way; /**< NULL before dmg_ucx_carrier_begin */
@@ -102,27 +128,34 @@ struct dmg_ucx_carrier {
     const dmg_ucx_carrier_calls *calls;
     void *owner;
     const char *broken;
-    /* By UCP: */
+    /* By a hub: */
     dmg_ucx_hub *hub;
     uint32_t number;
     uint64_t ticket;
     dmg_ucx_reach peer;
+    uint32_t held_frames; /**< that UCX has not let go of, or the card has no room for */
+    size_t held_bytes;
+    /* By UCP: */
     ucp_ep_h endpoint;
     void *close_request;
-    uint32_t held_frames; /**< that UCX has not let go of */
-    size_t held_bytes;
+    /* By a card: */
+    uct_ep_h queue_pair;
+    dmg_ucx_frame *waiting; /**< frames that it has no room for, in order */
+    dmg_ucx_frame *last_waiting;
 };
 
 /** The stream and the frames that are sent are the carrier's from now on; `frames` outlives it. */
 void dmg_ucx_carrier_begin(dmg_ucx_carrier *carrier, dmg_stream *stream, dmg_ucx_frames *frames,
                            const dmg_ucx_carrier_calls *calls, void *owner);
 /**
- * Be reachable by UCP messages under a number that no other carrier of the hub has, and say how.
+ * Be reachable by the hub's messages under a number that no other carrier of it has, and say how.
  *
- * @param[out] reach  for the other end; the address is the hub's
+ * @param[out] reach  for the other end
+ * @param[out] address  of `reach->address_bytes` bytes, also for the other end; valid until the next call
  */
-dmg_status dmg_ucx_carrier_offer(dmg_ucx_carrier *carrier, dmg_ucx_hub *hub, uint32_t number, dmg_ucx_reach *reach);
-/** Send requests and answers by UCP from now on, to the worker at this address of `peer->address_bytes` bytes. */
+dmg_status dmg_ucx_carrier_offer(dmg_ucx_carrier *carrier, dmg_ucx_hub *hub, uint32_t number, dmg_ucx_reach *reach,
+                                 const void **address);
+/** Send requests and answers by the hub from now on, to the other end's address of `peer->address_bytes` bytes. */
 dmg_status dmg_ucx_carrier_join(dmg_ucx_carrier *carrier, const dmg_ucx_reach *peer, const void *address);
 /** Send a frame: requests and answers the agreed way, what opens and closes over the stream. It is the carrier's. */
 void dmg_ucx_carrier_send(dmg_ucx_carrier *carrier, uint32_t kind, dmg_ucx_frame *frame);
@@ -135,7 +168,7 @@ bool dmg_ucx_carrier_keeps_order(const dmg_ucx_carrier *carrier);
 /** Whether the stream waits for room in its socket. */
 bool dmg_ucx_carrier_waits_to_write(const dmg_ucx_carrier *carrier);
 /**
- * Take at most `most` frames that the stream has. By UCP what arrives comes out of dmg_ucx_hub_progress.
+ * Take at most `most` frames that the stream has. What arrives by a hub comes out of dmg_ucx_hub_progress.
  *
  * @return how many there were
  */

@@ -12,43 +12,31 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define MESSAGE_ID 1
 /** Behind an address that a peer told: UCX takes it apart without looking for its end. */
 #define ADDRESS_PADDING_BYTES 256
 
-struct dmg_ucx_hub {
+typedef struct ucp_hub {
+    dmg_ucx_hub hub;
     ucp_worker_h worker;
-    int event;
     ucp_address_t *address;
     size_t address_bytes;
-    dmg_ucx_carrier **carriers; /**< by number */
-    uint32_t carrier_count;
-    uint32_t taken;
-};
+} ucp_hub;
 
 /* ---- what arrives ---- */
 
 static ucs_status_t on_message(void *argument, const void *header, size_t header_bytes, void *data, size_t bytes,
                                const ucp_am_recv_param_t *from)
 {
-    dmg_ucx_hub *hub = argument;
+    ucp_hub *opened = argument;
     dmg_ucx_envelope envelope;
-    hub->taken++;
-    if (header_bytes != sizeof(envelope)) {
-        return UCS_OK;
+    /* None of ours comes in another way than as a whole: then it is taken for one without a payload, and is none. */
+    size_t taken_bytes = from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV ? 0 : bytes;
+    if (header_bytes == sizeof(envelope)) {
+        memcpy(&envelope, header, sizeof(envelope));
+        dmg_ucx_hub_take(&opened->hub, &envelope, data, taken_bytes);
     }
-    memcpy(&envelope, header, sizeof(envelope));
-    dmg_ucx_carrier *carrier = envelope.number < hub->carrier_count ? hub->carriers[envelope.number] : NULL;
-    if (carrier == NULL || carrier->ticket != envelope.ticket || carrier->broken != NULL) {
-        return UCS_OK;
-    }
-    if (from->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
-        dmg_ucx_carrier_break(carrier, "sent a frame that is not one of ours");
-        return UCS_OK;
-    }
-    dmg_ucx_carrier_take(carrier, &envelope.header, data, bytes);
     return UCS_OK;
 }
 
@@ -59,7 +47,7 @@ static ucs_status_t on_unknown_message(void *argument, const void *header, size_
     return UCS_OK;
 }
 
-static dmg_status set_handler(dmg_ucx_hub *hub, unsigned id, ucp_am_recv_callback_t handler)
+static dmg_status set_handler(ucp_hub *hub, unsigned id, ucp_am_recv_callback_t handler)
 {
     ucp_am_handler_param_t parameters = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
@@ -76,7 +64,7 @@ static dmg_status set_handler(dmg_ucx_hub *hub, unsigned id, ucp_am_recv_callbac
 /** UCX 1.13 looks handlers up in a table that ends with the largest id that has one; it neither checks a message's id
  * against its end nor clears what lies between. Without handlers for all, one message of a stranger ends the process.
  */
-static dmg_status set_handlers(dmg_ucx_hub *hub)
+static dmg_status set_handlers(ucp_hub *hub)
 {
     dmg_status status = DMG_OK;
     for (uint32_t id = UINT16_MAX + 1; status == DMG_OK && id > 0; id--) {
@@ -87,115 +75,80 @@ static dmg_status set_handlers(dmg_ucx_hub *hub)
 
 /* ---- hubs ---- */
 
+static void close_hub(dmg_ucx_hub *hub)
+{
+    ucp_hub *closed = (ucp_hub *)hub;
+    if (closed->address != NULL) {
+        ucp_worker_release_address(closed->worker, closed->address);
+    }
+    if (closed->worker != NULL) {
+        ucp_worker_destroy(closed->worker);
+    }
+    free(closed);
+}
+
+static uint32_t progress_hub(dmg_ucx_hub *hub)
+{
+    return ucp_worker_progress(((ucp_hub *)hub)->worker);
+}
+
+static bool arm_hub(dmg_ucx_hub *hub)
+{
+    return ucp_worker_arm(((ucp_hub *)hub)->worker) == UCS_OK;
+}
+
+static const void *offer_worker(dmg_ucx_carrier *carrier, uint32_t *address_bytes)
+{
+    const ucp_hub *hub = (const ucp_hub *)carrier->hub;
+    *address_bytes = (uint32_t)hub->address_bytes;
+    return hub->address;
+}
+
+static dmg_status join_worker(dmg_ucx_carrier *carrier, const void *address, uint32_t address_bytes);
+
+static const dmg_ucx_hub_kind kind = {
+    .close = close_hub, .progress = progress_hub, .arm = arm_hub, .offer = offer_worker, .join = join_worker};
+
+static dmg_status open_worker(ucp_hub *hub, ucp_context_h context, const char *transports)
+{
+    dmg_status status = dmg_ucx_worker(context, &hub->worker);
+    if (status == DMG_OK) {
+        status = set_handlers(hub);
+    }
+    if (status == DMG_OK && ucp_worker_get_efd(hub->worker, &hub->hub.event) != UCS_OK) {
+        status =
+            dmg_error(DMG_ERR_UNSUPPORTED, "messages=%s: this UCX transport cannot wake a sleeping thread", transports);
+    }
+    if (status == DMG_OK && ucp_worker_get_address(hub->worker, &hub->address, &hub->address_bytes) != UCS_OK) {
+        hub->address = NULL;
+        status = dmg_error(DMG_ERR_UNSUPPORTED, "messages=%s: UCX gives no address of its worker", transports);
+    }
+    if (status == DMG_OK && hub->address_bytes > DMG_UCX_FRAME_BYTES / 4) {
+        status = dmg_error(DMG_ERR_LIMIT,
+                           "messages=%s: UCX's address has %zu bytes: name one device with device=", transports,
+                           hub->address_bytes);
+    }
+    return status;
+}
+
 dmg_status dmg_ucx_hub_open(ucp_context_h context, const char *transports, dmg_ucx_hub **hub)
 {
-    dmg_ucx_hub *opened = calloc(1, sizeof(*opened));
+    ucp_hub *opened = calloc(1, sizeof(*opened));
     *hub = NULL;
     if (opened == NULL) {
         return dmg_error(DMG_ERR_MEMORY, "opening UCX for messages: out of memory");
     }
-    dmg_status status = dmg_ucx_worker(context, &opened->worker);
-    if (status == DMG_OK) {
-        status = set_handlers(opened);
-    }
-    if (status == DMG_OK && ucp_worker_get_efd(opened->worker, &opened->event) != UCS_OK) {
-        status =
-            dmg_error(DMG_ERR_UNSUPPORTED, "messages=%s: this UCX transport cannot wake a sleeping thread", transports);
-    }
-    if (status == DMG_OK &&
-        ucp_worker_get_address(opened->worker, &opened->address, &opened->address_bytes) != UCS_OK) {
-        opened->address = NULL;
-        status = dmg_error(DMG_ERR_UNSUPPORTED, "messages=%s: UCX gives no address of its worker", transports);
-    }
-    if (status == DMG_OK && opened->address_bytes > DMG_UCX_FRAME_BYTES / 4) {
-        status = dmg_error(DMG_ERR_LIMIT,
-                           "messages=%s: UCX's address has %zu bytes: name one device with device=", transports,
-                           opened->address_bytes);
-    }
+    opened->hub.kind = &kind;
+    dmg_status status = open_worker(opened, context, transports);
     if (status != DMG_OK) {
-        dmg_ucx_hub_close(opened);
+        dmg_ucx_hub_close(&opened->hub);
         return status;
     }
-    *hub = opened;
+    *hub = &opened->hub;
     return DMG_OK;
-}
-
-void dmg_ucx_hub_close(dmg_ucx_hub *hub)
-{
-    if (hub == NULL) {
-        return;
-    }
-    if (hub->address != NULL) {
-        ucp_worker_release_address(hub->worker, hub->address);
-    }
-    if (hub->worker != NULL) {
-        ucp_worker_destroy(hub->worker);
-    }
-    free(hub->carriers);
-    free(hub);
-}
-
-uint32_t dmg_ucx_hub_progress(dmg_ucx_hub *hub)
-{
-    hub->taken = 0;
-    uint32_t moved = ucp_worker_progress(hub->worker);
-    return moved > hub->taken ? moved : hub->taken;
-}
-
-bool dmg_ucx_hub_arm(dmg_ucx_hub *hub)
-{
-    return ucp_worker_arm(hub->worker) == UCS_OK;
-}
-
-int dmg_ucx_hub_descriptor(const dmg_ucx_hub *hub)
-{
-    return hub->event;
-}
-
-const void *dmg_ucx_hub_address(const dmg_ucx_hub *hub, size_t *bytes)
-{
-    *bytes = hub->address_bytes;
-    return hub->address;
-}
-
-void dmg_ucx_hub_leave(dmg_ucx_hub *hub, uint32_t number)
-{
-    hub->carriers[number] = NULL;
 }
 
 /* ---- carriers ---- */
-
-static bool make_room(dmg_ucx_hub *hub, uint32_t number)
-{
-    if (number < hub->carrier_count) {
-        return true;
-    }
-    uint32_t count = number < 16 ? 16 : 2 * number;
-    dmg_ucx_carrier **carriers = realloc(hub->carriers, count * sizeof(dmg_ucx_carrier *));
-    if (carriers == NULL) {
-        return false;
-    }
-    memset(carriers + hub->carrier_count, 0, (count - hub->carrier_count) * sizeof(dmg_ucx_carrier *));
-    hub->carriers = carriers;
-    hub->carrier_count = count;
-    return true;
-}
-
-dmg_status dmg_ucx_carrier_offer(dmg_ucx_carrier *carrier, dmg_ucx_hub *hub, uint32_t number, dmg_ucx_reach *reach)
-{
-    if (!make_room(hub, number)) {
-        return dmg_error(DMG_ERR_MEMORY, "opening a connection: out of memory");
-    }
-    if (getrandom(&carrier->ticket, sizeof(carrier->ticket), 0) != sizeof(carrier->ticket)) {
-        return dmg_error(DMG_ERR_IO, "opening a connection: the system gives no random numbers");
-    }
-    carrier->hub = hub;
-    carrier->number = number;
-    hub->carriers[number] = carrier;
-    *reach =
-        (dmg_ucx_reach){.ticket = carrier->ticket, .number = number, .address_bytes = (uint32_t)hub->address_bytes};
-    return DMG_OK;
-}
 
 static void on_endpoint_error(void *argument, ucp_ep_h endpoint, ucs_status_t status)
 {
@@ -203,13 +156,13 @@ static void on_endpoint_error(void *argument, ucp_ep_h endpoint, ucs_status_t st
     dmg_ucx_carrier_break(argument, "broke the connection");
 }
 
-dmg_status dmg_ucx_carrier_join(dmg_ucx_carrier *carrier, const dmg_ucx_reach *peer, const void *address)
+static dmg_status join_worker(dmg_ucx_carrier *carrier, const void *address, uint32_t address_bytes)
 {
-    uint8_t *copy = calloc(1, (size_t)peer->address_bytes + ADDRESS_PADDING_BYTES);
+    uint8_t *copy = calloc(1, (size_t)address_bytes + ADDRESS_PADDING_BYTES);
     if (copy == NULL) {
         return dmg_error(DMG_ERR_MEMORY, "opening a connection: out of memory");
     }
-    memcpy(copy, address, peer->address_bytes);
+    memcpy(copy, address, address_bytes);
     ucp_ep_params_t parameters = {
         .field_mask =
             UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
@@ -217,13 +170,12 @@ dmg_status dmg_ucx_carrier_join(dmg_ucx_carrier *carrier, const dmg_ucx_reach *p
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {.cb = on_endpoint_error, .arg = carrier},
     };
-    ucs_status_t status = ucp_ep_create(carrier->hub->worker, &parameters, &carrier->endpoint);
+    ucs_status_t status = ucp_ep_create(((ucp_hub *)carrier->hub)->worker, &parameters, &carrier->endpoint);
     free(copy);
     if (status != UCS_OK) {
         carrier->endpoint = NULL;
         return dmg_error(DMG_ERR_UNSUPPORTED, "UCX finds no way to the other end: %s", ucs_status_string(status));
     }
-    carrier->peer = *peer;
     carrier->way = &dmg_ucx_way_ucp;
     return DMG_OK;
 }

@@ -2,9 +2,8 @@
  * @file channel.c
  * A channel's operations.
  *
- * Where the node has a one-sided lane in shared memory, a read or write is done by the time its post returns. On a
- * network card it ends when UCX says so; a write ends only after a flush that was asked for later than it, since a put
- * that is complete here may not have arrived there.
+ * Where the node has a one-sided lane in shared memory, a read or write is done by the time its post returns; what goes
+ * over a network card is in card_lane.c.
  *
  * Everything else goes by message: an operation waits in its node's queue until the window has room, is put into the
  * frame that is being filled, in pieces when it is long, and ends when all its pieces are answered. A frame leaves when
@@ -12,8 +11,10 @@
  * ours breaks the link.
  */
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "transport/ucx/client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +24,10 @@
 #define FRAMES_A_LOOK 32
 /** Polls between two looks at whether a card still completes what it was given. */
 #define WATCH_POLLS 4096
-/** How long a dead node's one-sided operations may hold on to their buffers while UCX cancels them. */
-#define CANCEL_NS UINT64_C(500000000)
 
 /* ---- the table of operations ---- */
 
-static void list_append(dmg_ucx_channel *channel, dmg_ucx_list *list, uint32_t slot)
+void dmg_ucx_list_append(dmg_ucx_channel *channel, dmg_ucx_list *list, uint32_t slot)
 {
     channel->operations[slot].next = DMG_UCX_NO_SLOT;
     if (list->first == DMG_UCX_NO_SLOT) {
@@ -39,7 +38,7 @@ static void list_append(dmg_ucx_channel *channel, dmg_ucx_list *list, uint32_t s
     list->last = slot;
 }
 
-static void list_pop(dmg_ucx_channel *channel, dmg_ucx_list *list)
+void dmg_ucx_list_pop(dmg_ucx_channel *channel, dmg_ucx_list *list)
 {
     list->first = channel->operations[list->first].next;
 }
@@ -55,8 +54,7 @@ static void free_operation(dmg_ucx_channel *channel, dmg_ucx_operation *operatio
     channel->free_operation = (uint32_t)(operation - channel->operations);
 }
 
-/** Tell the completion, and free the place unless UCX still holds the operation. */
-static void end_operation(dmg_ucx_channel *channel, dmg_ucx_operation *operation, dmg_status status)
+void dmg_ucx_end_operation(dmg_ucx_channel *channel, dmg_ucx_operation *operation, dmg_status status)
 {
     if (!operation->is_ended) {
         operation->is_ended = true;
@@ -75,13 +73,14 @@ void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status)
     for (uint32_t slot = 0; slot < DMG_UCX_OPERATIONS_MAX; slot++) {
         dmg_ucx_operation *operation = &channel->operations[slot];
         if (operation->kind != 0 && !operation->is_ended && (node < 0 || operation->node == node)) {
-            end_operation(channel, operation, status);
+            dmg_ucx_end_operation(channel, operation, status);
         }
     }
     for (uint32_t i = 0; i < channel->node_count; i++) {
         if (node < 0 || i == (uint32_t)node) {
             dmg_ucx_link *link = &channel->links[i];
             link->queue.first = DMG_UCX_NO_SLOT;
+            link->at_card.first = DMG_UCX_NO_SLOT;
             link->unflushed.first = DMG_UCX_NO_SLOT;
             link->flushing.first = DMG_UCX_NO_SLOT;
             link->window_bytes = 0;
@@ -166,6 +165,25 @@ static uint8_t *reserve(dmg_ucx_link *link, uint64_t bytes)
 
 /* ---- operations by message ---- */
 
+/** What a request for a lane is about; it lies with who waits for it. */
+typedef struct lane_request {
+    const dmg_ucx_card_address *own;
+    dmg_ucx_lane_answer *answer;
+    char sentence[160];
+} lane_request;
+
+static dmg_status take_lane(const dmg_ucx_operation *operation, dmg_status status, const uint8_t *data, uint32_t bytes)
+{
+    lane_request *asked = operation->local;
+    if (status == DMG_OK && bytes == sizeof(*asked->answer)) {
+        memcpy(asked->answer, data, bytes);
+        return DMG_OK;
+    }
+    snprintf(asked->sentence, sizeof(asked->sentence), "%.*s", (int)(status != DMG_OK && bytes < 150 ? bytes : 0),
+             (const char *)data);
+    return status != DMG_OK ? status : DMG_ERR_PROTOCOL;
+}
+
 static uint32_t piece_bytes(const dmg_ucx_operation *operation, uint32_t piece)
 {
     uint64_t start = (uint64_t)piece * DMG_UCX_PIECE_BYTES;
@@ -218,8 +236,15 @@ static bool pack_piece(dmg_ucx_link *link, dmg_ucx_operation *operation, const v
 
 static const void *operation_data(const dmg_ucx_operation *operation)
 {
-    return operation->kind == DMG_UCX_CAS || operation->kind == DMG_UCX_FAA ? (const void *)operation->operands
-                                                                            : operation->local;
+    switch (operation->kind) {
+    case DMG_UCX_CAS:
+    case DMG_UCX_FAA:
+        return operation->operands;
+    case DMG_UCX_LANE:
+        return ((const lane_request *)operation->local)->own;
+    default:
+        return operation->local;
+    }
 }
 
 /** Put what the window allows of the queue into frames. */
@@ -233,7 +258,7 @@ static void pump(dmg_ucx_link *link)
                 return;
             }
         }
-        list_pop(channel, &link->queue);
+        dmg_ucx_list_pop(channel, &link->queue);
     }
 }
 
@@ -242,7 +267,7 @@ static void enqueue(dmg_ucx_channel *channel, dmg_ucx_operation *operation)
     dmg_ucx_link *link = &channel->links[operation->node];
     operation->is_by_message = true;
     channel->by_message++;
-    list_append(channel, &link->queue, (uint32_t)(operation - channel->operations));
+    dmg_ucx_list_append(channel, &link->queue, (uint32_t)(operation - channel->operations));
     pump(link);
 }
 
@@ -263,6 +288,8 @@ static const char *take_answer(dmg_ucx_channel *channel, dmg_ucx_link *link, con
     dmg_status status = (dmg_status)answer->status;
     if (operation->kind == DMG_UCX_CALL) {
         status = dmg_call_answer(operation->call, status, data, answer->bytes);
+    } else if (operation->kind == DMG_UCX_LANE) {
+        status = take_lane(operation, status, data, answer->bytes);
     } else if (status == DMG_ERR_PEER) {
         dmg_client_refused(channel->client->client, operation->node, data, answer->bytes);
     } else if (status == DMG_OK) {
@@ -283,7 +310,7 @@ static const char *take_answer(dmg_ucx_channel *channel, dmg_ucx_link *link, con
         operation->status = status;
     }
     if (++operation->pieces_answered == operation->pieces) {
-        end_operation(channel, operation, operation->status);
+        dmg_ucx_end_operation(channel, operation, operation->status);
     }
     return NULL;
 }
@@ -306,6 +333,32 @@ void dmg_ucx_take_answers(dmg_ucx_link *link, const dmg_ucx_header *header, cons
         at += sizeof(answer) + dmg_ucx_padded(answer.bytes);
         left -= sizeof(answer) + dmg_ucx_padded(answer.bytes);
     }
+}
+
+dmg_status dmg_ucx_request_lane(dmg_ucx_channel *channel, uint16_t node, const dmg_ucx_card_address *own,
+                                dmg_ucx_lane_answer *answer)
+{
+    lane_request asked = {.own = own, .answer = answer};
+    dmg_completion completion = {.pending = 1};
+    dmg_ucx_operation *operation = take_operation(channel, DMG_UCX_LANE, node, &completion);
+    if (operation != NULL) {
+        operation->local = &asked;
+        operation->bytes = sizeof(*own);
+        enqueue(channel, operation);
+    }
+    dmg_backoff backoff = {0};
+    while (completion.pending != 0) {
+        dmg_ucx_poll(channel);
+        if (atomic_load_explicit(&channel->client->nodes[node].dead, memory_order_acquire)) {
+            dmg_ucx_fail_node(channel, node);
+        }
+        if (completion.pending != 0) {
+            dmg_backoff_wait(&backoff);
+        }
+    }
+    return completion.status == DMG_OK ? DMG_OK
+                                       : dmg_error(completion.status, "memory node %u gives no one-sided lane%s%s",
+                                                   node, asked.sentence[0] != '\0' ? ": " : "", asked.sentence);
 }
 
 /* ---- one-sided operations ---- */
@@ -347,97 +400,6 @@ static void end_in_shared_memory(dmg_ucx_channel *channel, void *request, dmg_co
                        node);
 }
 
-static void on_one_sided_done(void *request, ucs_status_t status, void *argument)
-{
-    dmg_ucx_operation *operation = argument;
-    dmg_ucx_channel *channel = operation->channel;
-    channel->links[operation->node].one_sided--;
-    channel->links[operation->node].has_moved = true;
-    operation->is_held_by_ucx = false;
-    if (status != UCS_OK) {
-        operation->status = DMG_ERR_PEER;
-    }
-    if (operation->is_ended || operation->kind == DMG_UCX_READ) {
-        end_operation(channel, operation, operation->status);
-    }
-    ucp_request_free(request);
-}
-
-/** Post a get or put on the network card. */
-static void post_to_nic(dmg_ucx_channel *channel, dmg_ucx_operation *operation)
-{
-    dmg_ucx_link *link = &channel->links[operation->node];
-    uint64_t remote = remote_address(channel, operation->node, operation->offset);
-    ucp_request_param_t parameters = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send = on_one_sided_done,
-        .user_data = operation,
-    };
-    void *request =
-        operation->kind == DMG_UCX_READ
-            ? ucp_get_nbx(link->data_endpoint, operation->local, operation->bytes, remote, link->key, &parameters)
-            : ucp_put_nbx(link->data_endpoint, operation->local, operation->bytes, remote, link->key, &parameters);
-    if (UCS_PTR_IS_ERR(request)) {
-        link->broken = "broke the one-sided lane";
-        end_operation(channel, operation, DMG_ERR_PEER);
-        return;
-    }
-    if (request != NULL) {
-        operation->is_held_by_ucx = true;
-        link->one_sided++;
-        link->has_moved = true;
-    } else if (operation->kind == DMG_UCX_READ) {
-        end_operation(channel, operation, DMG_OK);
-    }
-    if (operation->kind == DMG_UCX_WRITE) {
-        list_append(channel, &link->unflushed, (uint32_t)(operation - channel->operations));
-    }
-}
-
-static void end_flushed(dmg_ucx_link *link, ucs_status_t status)
-{
-    dmg_ucx_channel *channel = link->channel;
-    while (link->flushing.first != DMG_UCX_NO_SLOT) {
-        dmg_ucx_operation *operation = &channel->operations[link->flushing.first];
-        list_pop(channel, &link->flushing);
-        end_operation(channel, operation, status == UCS_OK ? operation->status : DMG_ERR_PEER);
-    }
-}
-
-static void on_flushed(void *request, ucs_status_t status, void *argument)
-{
-    dmg_ucx_link *link = argument;
-    link->flush_request = NULL;
-    link->has_moved = true;
-    end_flushed(link, status);
-    ucp_request_free(request);
-}
-
-/** Ask for the remote completion of the writes so far, one flush at a time. */
-static void flush_writes(dmg_ucx_link *link)
-{
-    if (link->unflushed.first == DMG_UCX_NO_SLOT || link->flush_request != NULL || link->is_failed) {
-        return;
-    }
-    link->flushing = link->unflushed;
-    link->unflushed.first = DMG_UCX_NO_SLOT;
-    ucp_request_param_t parameters = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send = on_flushed,
-        .user_data = link,
-    };
-    void *request = ucp_ep_flush_nbx(link->data_endpoint, &parameters);
-    if (UCS_PTR_IS_PTR(request)) {
-        link->flush_request = request;
-        link->has_moved = true;
-        return;
-    }
-    if (UCS_PTR_IS_ERR(request)) {
-        link->broken = "broke the one-sided lane";
-    }
-    end_flushed(link, UCS_PTR_STATUS(request));
-}
-
 /* ---- posting ---- */
 
 static void post_span(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node, uint64_t offset, void *local,
@@ -461,12 +423,12 @@ static void post_span(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node
     operation->local = local;
     operation->bytes = bytes;
     if (is_one_sided(channel, node)) {
-        if (link->data_endpoint == NULL && dmg_ucx_lane_open(channel, node) != DMG_OK) {
+        if (link->queue_pair == NULL && dmg_ucx_card_lane_open(channel, node) != DMG_OK) {
             link->broken = link->broken != NULL ? link->broken : "did not answer on its one-sided lane";
-            end_operation(channel, operation, DMG_ERR_PEER);
+            dmg_ucx_end_operation(channel, operation, DMG_ERR_PEER);
             return;
         }
-        post_to_nic(channel, operation);
+        dmg_ucx_card_post(channel, operation);
         return;
     }
     operation->pieces = (uint32_t)((bytes + DMG_UCX_PIECE_BYTES - 1) / DMG_UCX_PIECE_BYTES);
@@ -550,13 +512,13 @@ void dmg_ucx_post_call(void *implementation, uint16_t node, uint32_t type, const
     /* It has to wait for its turn, so keep what the caller may change. */
     operation->local = malloc(bytes != 0 ? bytes : 1);
     if (operation->local == NULL) {
-        end_operation(channel, operation, DMG_ERR_MEMORY);
+        dmg_ucx_end_operation(channel, operation, DMG_ERR_MEMORY);
         return;
     }
     if (bytes != 0) {
         memcpy(operation->local, payload, bytes);
     }
-    list_append(channel, &link->queue, (uint32_t)(operation - channel->operations));
+    dmg_ucx_list_append(channel, &link->queue, (uint32_t)(operation - channel->operations));
 }
 
 /* ---- progress ---- */
@@ -574,7 +536,9 @@ static void drive(dmg_ucx_channel *channel)
         if (link->filling != NULL && dmg_ucx_carrier_unsent_bytes(&link->carrier) < DMG_UCX_EAGER_BYTES) {
             send_filling(link);
         }
-        flush_writes(link);
+        if (link->queue_pair != NULL) {
+            dmg_ucx_card_drive(link);
+        }
     }
 }
 
@@ -592,7 +556,9 @@ static void watch_card(dmg_ucx_channel *channel)
 {
     for (uint32_t i = 0; i < channel->node_count; i++) {
         dmg_ucx_link *link = &channel->links[i];
-        if (link->has_moved || (link->one_sided == 0 && link->flush_request == NULL)) {
+        bool is_idle = link->one_sided == 0 && !link->is_flushing && link->at_card.first == DMG_UCX_NO_SLOT &&
+                       link->unflushed.first == DMG_UCX_NO_SLOT;
+        if (link->has_moved || is_idle) {
             link->has_moved = false;
             link->patience = (dmg_ucx_patience){0};
         } else if (!dmg_ucx_is_patient(&link->patience) && link->broken == NULL) {
@@ -624,7 +590,7 @@ void dmg_ucx_poll(void *implementation)
     drive(channel);
     dmg_ucx_channel_look(channel, ++channel->looks % IDLE_POLLS == 0 || is_idle);
     if (channel->data_event >= 0) {
-        ucp_worker_progress(channel->data_worker);
+        uct_worker_progress(channel->port.worker);
         if (++channel->polls % WATCH_POLLS == 0) {
             watch_card(channel);
         }
@@ -645,7 +611,7 @@ void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns)
     /* Whoever polls next wants to know what woke us. */
     channel->idle_polls = channel->looks = IDLE_POLLS - 1;
     if ((channel->hub != NULL && !dmg_ucx_hub_arm(channel->hub)) ||
-        (channel->data_event >= 0 && ucp_worker_arm(channel->data_worker) != UCS_OK)) {
+        (channel->data_event >= 0 && uct_iface_event_arm(channel->port.interface, UCT_EVENT_SEND_COMP) != UCS_OK)) {
         return;
     }
     nfds_t count = 0;
@@ -678,10 +644,6 @@ void dmg_ucx_fail_node(void *implementation, uint16_t node)
     dmg_ucx_channel_look(channel, true);
     link->is_failed = true;
     (void)dmg_ucx_carrier_close(&link->carrier);
-    if (link->one_sided != 0) {
-        /* UCX may write into buffers until it has cancelled its operations, so it gets a moment to do that. */
-        dmg_ucx_close_now(channel->data_worker, link->data_endpoint, UCP_EP_CLOSE_FLAG_FORCE, CANCEL_NS);
-        link->data_endpoint = NULL;
-    }
+    dmg_ucx_card_lane_close(channel, node);
     dmg_ucx_end_all(channel, node, DMG_ERR_PEER);
 }

@@ -38,10 +38,13 @@ static dmg_status channel_create(dmg_ucx_client *client, dmg_ucx_channel **creat
         dmg_ucx_link *link = &channel->links[i];
         link->channel = channel;
         link->node = (uint16_t)i;
-        link->queue.first = link->unflushed.first = link->flushing.first = DMG_UCX_NO_SLOT;
+        link->queue.first = link->at_card.first = link->unflushed.first = link->flushing.first = DMG_UCX_NO_SLOT;
     }
     for (uint32_t i = 0; i < DMG_UCX_OPERATIONS_MAX; i++) {
         channel->operations[i].next = i + 1 < DMG_UCX_OPERATIONS_MAX ? i + 1 : DMG_UCX_NO_SLOT;
+    }
+    if (client->message_card != NULL) {
+        return dmg_ucx_hub_open_on_card(client->message_card, &channel->hub);
     }
     return client->message_context != NULL
                ? dmg_ucx_hub_open(client->message_context, client->settings.messages, &channel->hub)
@@ -59,15 +62,15 @@ static void channel_destroy(dmg_ucx_channel *channel)
             ucp_rkey_destroy(link->key);
         }
         if (link->data_endpoint != NULL) {
-            bool is_nic = channel->client->data == DMG_UCX_DATA_NIC;
-            dmg_ucx_close_now(channel->data_worker, link->data_endpoint, is_nic ? UCP_EP_CLOSE_FLAG_FORCE : 0,
-                              CLOSE_NS);
+            dmg_ucx_close_now(channel->data_worker, link->data_endpoint, 0, CLOSE_NS);
         }
+        dmg_ucx_card_lane_close(channel, i);
     }
     dmg_ucx_hub_close(channel->hub);
-    if (channel->data_worker != NULL && !channel->has_stuck_lane) {
+    if (channel->data_worker != NULL) {
         ucp_worker_destroy(channel->data_worker);
     }
+    dmg_ucx_port_close(&channel->port);
     dmg_ucx_frames_clear(&channel->frames);
     free(channel->links);
     free(channel->waits);
@@ -79,12 +82,7 @@ void dmg_ucx_channel_close(void *implementation)
 {
     dmg_ucx_channel *channel = implementation;
     for (uint32_t i = 0; i < channel->node_count; i++) {
-        dmg_ucx_link *link = &channel->links[i];
-        if (link->one_sided != 0 && link->data_endpoint != NULL) {
-            /* UCX may write into buffers of the caller until it has cancelled these. */
-            dmg_ucx_close_now(channel->data_worker, link->data_endpoint, UCP_EP_CLOSE_FLAG_FORCE, CLOSE_NS);
-            link->data_endpoint = NULL;
-        }
+        dmg_ucx_card_lane_close(channel, i);
     }
     dmg_ucx_end_all(channel, -1, DMG_ERR_CANCELLED);
     dmg_ucx_connections_say_goodbye(channel);
@@ -157,8 +155,11 @@ static dmg_status resolve_addresses(dmg_ucx_client *client, const dmg_client_opt
     return DMG_OK;
 }
 
-static dmg_status open_message_context(dmg_ucx_client *client)
+static dmg_status open_messages(dmg_ucx_client *client)
 {
+    if (client->settings.are_messages_card) {
+        return dmg_ucx_card_open(&client->settings, client->settings.messages, &client->message_card);
+    }
     const dmg_ucx_facts *first = &client->facts[0];
     char interface[96];
     bool is_local = true;
@@ -230,14 +231,16 @@ static dmg_status choose_data(dmg_ucx_client *client, dmg_ucx_channel *channel, 
         return dmg_error(DMG_ERR_PROTOCOL, "memory node 0 (%s) offers the unknown lane %s",
                          client->facts[0].address_text, offered);
     }
-    dmg_status status = dmg_ucx_data_context(settings, offered, kind, &client->data_context);
+    bool is_card = client->data == DMG_UCX_DATA_NIC;
+    dmg_status status = is_card ? dmg_ucx_card_open(settings, offered, &client->card)
+                                : dmg_ucx_data_context(offered, &client->data_context);
     uint32_t count = 0;
     for (uint32_t i = 0; status == DMG_OK && i < client->node_count; i++) {
         if (strcmp(client->facts[i].data, offered) != 0 || client->facts[i].lane != kind) {
             continue;
         }
-        status = dmg_ucx_lane_open(channel, i);
-        if (status == DMG_OK && !dmg_ucx_lane_is_real(channel->links[i].data_endpoint)) {
+        status = is_card ? dmg_ucx_card_lane_open(channel, i) : dmg_ucx_lane_open(channel, i);
+        if (status == DMG_OK && !is_card && !dmg_ucx_lane_is_real(channel->links[i].data_endpoint)) {
             status = dmg_error(DMG_ERR_UNSUPPORTED, "UCX has no real one-sided lane to memory node %u (%s) over %s", i,
                                client->facts[i].address_text, offered);
         }
@@ -304,7 +307,7 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
         status = resolve_addresses(client, options);
     }
     if (status == DMG_OK && client->settings.are_messages_ucx) {
-        status = open_message_context(client);
+        status = open_messages(client);
     }
     if (status == DMG_OK) {
         status = channel_create(client, &channel);
@@ -344,12 +347,14 @@ void dmg_ucx_client_close(void *implementation)
     if (first != NULL) {
         dmg_ucx_channel_close(first);
     }
-    if (client->data_context != NULL && !atomic_load(&client->has_stuck_lane)) {
+    if (client->data_context != NULL) {
         dmg_ucx_close_context(client->data_context);
     }
+    dmg_ucx_card_close(client->card);
     if (client->message_context != NULL) {
         dmg_ucx_close_context(client->message_context);
     }
+    dmg_ucx_card_close(client->message_card);
     for (uint32_t i = 0; client->facts != NULL && i < client->node_count; i++) {
         free(client->facts[i].data_address);
         free(client->facts[i].data_key);

@@ -6,6 +6,7 @@
 #ifndef DMG_TRANSPORT_UCX_CLIENT_H
 #define DMG_TRANSPORT_UCX_CLIENT_H
 
+#include "transport/ucx/card.h"
 #include "transport/ucx/carrier.h"
 #include "transport/ucx/ucx.h"
 
@@ -34,10 +35,10 @@ typedef struct dmg_ucx_client {
     uint32_t node_count;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
-    ucp_context_h message_context; /**< NULL when requests and answers go over the streams */
-    ucp_context_h data_context;
-    /** A lane could not be opened, and UCX ends the process when one is closed half open: its context stays. */
-    atomic_bool has_stuck_lane;
+    ucp_context_h message_context; /**< NULL when requests and answers go over the streams, or a card */
+    dmg_ucx_card *message_card;    /**< when it carries them */
+    ucp_context_h data_context;    /**< of shared memory */
+    dmg_ucx_card *card;
     dmg_ucx_data data;          /**< SHARED_MEMORY, NIC, or MESSAGE */
     bool has_one_sided_atomics; /**< on every node: executors are never mixed */
     dmg_ucx_facts *facts;
@@ -68,6 +69,7 @@ typedef struct dmg_ucx_operation {
     dmg_call *call;
     dmg_completion *completion;
     dmg_ucx_channel *channel;
+    uct_completion_t at_card; /**< its count: pieces that the card has and has not completed */
 } dmg_ucx_operation;
 
 typedef struct dmg_ucx_list {
@@ -80,8 +82,11 @@ typedef struct dmg_ucx_link {
     dmg_ucx_channel *channel;
     uint16_t node;
     dmg_ucx_carrier carrier;
-    ucp_ep_h data_endpoint;
+    ucp_ep_h data_endpoint; /**< to shared memory */
     ucp_rkey_h key;
+    uct_ep_h queue_pair; /**< of a card */
+    uct_rkey_bundle_t card_key;
+    bool has_card_key;
     bool is_unreached; /**< nobody took the connection */
     bool is_welcomed;
     bool has_farewell;
@@ -93,11 +98,13 @@ typedef struct dmg_ucx_link {
     uint64_t window_bytes; /**< in flight, requests and answers */
     dmg_ucx_list queue;    /**< by-message operations that have not been put into a frame as a whole */
     uint32_t one_sided;    /**< operations that UCX holds */
+    dmg_ucx_list at_card;  /**< operations that the card has had no room for as a whole */
     bool has_moved;        /**< the card was given or has completed something since the last look */
     dmg_ucx_patience patience;
     dmg_ucx_list unflushed; /**< writes whose remote completion nobody has asked for */
     dmg_ucx_list flushing;
-    void *flush_request;
+    bool is_flushing;
+    uct_completion_t flushed;
 } dmg_ucx_link;
 
 #define DMG_UCX_OPERATIONS_MAX 4096
@@ -107,9 +114,8 @@ struct dmg_ucx_channel {
     dmg_ucx_hub *hub;     /**< NULL when requests and answers go over the streams */
     struct pollfd *waits; /**< room for what a sleep waits for */
     ucp_worker_h data_worker;
-    int data_event; /**< -1 when operations are complete when posted, and before the first of a card's lanes is opened
-                     */
-    bool has_stuck_lane;
+    dmg_ucx_port port; /**< of a card, from the first lane over it on */
+    int data_event;    /**< the port's, or -1 */
     dmg_ucx_link *links;
     uint32_t node_count;
     dmg_ucx_operation *operations;
@@ -141,17 +147,35 @@ void dmg_ucx_connections_cut(dmg_ucx_channel *channel);
 
 /* ---- lane.c ---- */
 
-/**
- * Open this channel's one-sided lane to a node, and wait until both ends know each other, for the peer timeout at most.
- * A card's lane is opened by the first operation that needs it: it has a queue of its own at both ends, which a channel
- * that only sends messages does without.
- */
+/** Open this channel's one-sided lane to a node's shared memory. */
 dmg_status dmg_ucx_lane_open(dmg_ucx_channel *channel, uint32_t node);
 /** UCX names a get lane of an endpoint only when reads there are real and not done by the peer's program. */
 bool dmg_ucx_lane_is_real(ucp_ep_h endpoint);
 
+/* ---- card_lane.c ---- */
+
+/**
+ * Open this channel's one-sided lane to a node over a card, and wait until a word has been read over it. The first
+ * operation that needs it does so: it has a queue of its own at both ends, which a channel that only sends messages
+ * does without. DMG_ERR_PEER when the node died meanwhile.
+ */
+dmg_status dmg_ucx_card_lane_open(dmg_ucx_channel *channel, uint32_t node);
+/** Close it, and cancel what is in flight there: nothing of it is held by UCX any more. Without a lane, nothing. */
+void dmg_ucx_card_lane_close(dmg_ucx_channel *channel, uint32_t node);
+/** Post a read or write, in pieces. */
+void dmg_ucx_card_post(dmg_ucx_channel *channel, dmg_ucx_operation *operation);
+/** Give the card what it has had no room for, and ask for the remote completion of the writes so far. */
+void dmg_ucx_card_drive(dmg_ucx_link *link);
+
 /* ---- channel.c ---- */
 
+void dmg_ucx_list_append(dmg_ucx_channel *channel, dmg_ucx_list *list, uint32_t slot);
+void dmg_ucx_list_pop(dmg_ucx_channel *channel, dmg_ucx_list *list);
+/** Tell the completion, and free the place unless UCX still holds the operation. */
+void dmg_ucx_end_operation(dmg_ucx_channel *channel, dmg_ucx_operation *operation, dmg_status status);
+/** Ask the node for a lane over a card, by message, and wait for the answer or the node's end. */
+dmg_status dmg_ucx_request_lane(dmg_ucx_channel *channel, uint16_t node, const dmg_ucx_card_address *own,
+                                dmg_ucx_lane_answer *answer);
 /** End every operation to the node, or to all nodes. */
 void dmg_ucx_end_all(dmg_ucx_channel *channel, int node, dmg_status status);
 /** Take a frame of answers; what is wrong with it breaks the link. */

@@ -143,13 +143,13 @@ static dmg_status say_hello(dmg_ucx_channel *channel, uint32_t node)
         dmg_process_boot_id(hello.boot_id);
     }
     if (channel->hub != NULL) {
-        dmg_status status = dmg_ucx_carrier_offer(&link->carrier, channel->hub, node, &hello.reach);
+        const void *address;
+        dmg_status status = dmg_ucx_carrier_offer(&link->carrier, channel->hub, node, &hello.reach, &address);
         if (status != DMG_OK) {
             dmg_ucx_frame_give(&channel->frames, frame);
             return status;
         }
-        size_t bytes;
-        memcpy(frame->payload + sizeof(hello), dmg_ucx_hub_address(channel->hub, &bytes), hello.reach.address_bytes);
+        memcpy(frame->payload + sizeof(hello), address, hello.reach.address_bytes);
     }
     memcpy(frame->payload, &hello, sizeof(hello));
     frame->header.count = 1;

@@ -85,6 +85,7 @@ void dmg_ucx_on_stream(void *context, dmg_stream *stream)
 void dmg_ucx_connection_part(dmg_ucx_connection *connection, dmg_status why)
 {
     dmg_ucx_server *server = connection->server;
+    dmg_ucx_lane_cut(connection);
     if (connection->stage != DMG_UCX_STAGE_WELCOMED) {
         server->strangers--;
     } else if (!server->is_ending) {
@@ -164,14 +165,9 @@ static void give_up(dmg_ucx_connection *connection, const char *why)
     }
 }
 
-bool dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why)
+void dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why)
 {
     dmg_ucx_server *server = implementation;
-    bool has_lanes = server->data_transports[0] != '\0';
-    /* Of a client on another host the end of a connection is all that tells of its end. */
-    if (has_lanes && dmg_server_client_pid(server->server, client) <= 0) {
-        return false;
-    }
     for (uint32_t i = 0; i < server->place_count; i++) {
         dmg_ucx_connection *connection = server->places[i].connection;
         if (connection != NULL && connection->stage == DMG_UCX_STAGE_WELCOMED && connection->client == client &&
@@ -180,7 +176,6 @@ bool dmg_ucx_server_break_client(void *implementation, uint64_t client, const ch
         }
     }
     dmg_ucx_connections_sweep(server);
-    return !has_lanes;
 }
 
 /** The last answers, by which a client may have asked for this end. */

@@ -115,7 +115,7 @@ dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *tra
         return demand_of_posix(bytes, demand);
     }
     if (page_bytes) {
-        uint64_t rounded = is_by_message ? options->bytes : bytes;
+        uint64_t rounded = is_shared ? bytes : options->bytes;
         demand->huge_page_bytes = page_bytes;
         demand->huge_pages = rounded / page_bytes + (rounded % page_bytes != 0);
     } else if (options->prefault || !(is_by_message || is_shared)) { /* a card's memory is pinned */

@@ -225,17 +225,6 @@ static void join_devices(const char *rdma_devices, const char *interfaces, char 
     snprintf(devices, capacity, "%s%s%s", rdma_devices, comma, interfaces);
 }
 
-/** Where connections over RDMA start from, so that they leave by the device that was named. */
-static void source_address(const dmg_ucx_settings *settings, char *text, size_t capacity)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t address_bytes;
-    text[0] = '\0';
-    if (settings->rdma_devices[0] != '\0' && dmg_ucx_rdma_address(settings->rdma_devices, &address, &address_bytes)) {
-        dmg_ucx_print_address(&address, 0, text, capacity);
-    }
-}
-
 dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, int family,
                                    ucp_context_h *context)
 {
@@ -266,32 +255,18 @@ dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char 
     return open_context(&options, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports, devices, context);
 }
 
-dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *transports, uint32_t lane,
-                                ucp_context_h *context)
+dmg_status dmg_ucx_data_context(const char *transport, ucp_context_h *context)
 {
     option_list options = {0};
-    if (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) {
-        /* Only memory of the transport's own has a one-sided key: rather fail than get other memory. */
-        char allocator[64];
-        snprintf(allocator, sizeof(allocator), "md:%.48s", transports);
-        add(&options, "ALLOC_PRIO", allocator);
-        add(&options, "RCACHE_ENABLE", "n");
-        /* Queues for messages, which never go this way: as many as UCX makes them take 4 MiB of /dev/shm a worker. */
-        add(&options, "MM_FIFO_SIZE", "16");
-        add(&options, "MM_RX_BUFS_GROW", "16");
-        return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transports, "", context);
-    }
-    char all[96];
-    char source[64] = "";
-    snprintf(all, sizeof(all), "%s", transports);
-    if (lane == DMG_UCX_LANE_BY_WORKER) {
-        dmg_ucx_add_auxiliary_transport(all, sizeof(all));
-    } else {
-        source_address(settings, source, sizeof(source));
-        add(&options, "SOURCE_ADDRESS", source);
-    }
-    add_rdma_options(&options, settings, all);
-    return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, all, settings->rdma_devices, context);
+    /* Only memory of the transport's own has a one-sided key: rather fail than get other memory. */
+    char allocator[64];
+    snprintf(allocator, sizeof(allocator), "md:%.48s", transport);
+    add(&options, "ALLOC_PRIO", allocator);
+    add(&options, "RCACHE_ENABLE", "n");
+    /* Queues for messages, which never go this way: as many as UCX makes them take 4 MiB of /dev/shm a worker. */
+    add(&options, "MM_FIFO_SIZE", "16");
+    add(&options, "MM_RX_BUFS_GROW", "16");
+    return open_context(&options, UCP_FEATURE_RMA | UCP_FEATURE_AMO64, transport, "", context);
 }
 
 dmg_status dmg_ucx_worker_within(ucp_context_h context, uint64_t limit_ns, ucp_worker_h *worker)

@@ -27,13 +27,21 @@ void dmg_ucx_announce(const dmg_transport_parameters *parameters)
 {
     dmg_ucx_settings settings;
     dmg_ucx_environment_announce();
-    if (parameters != NULL && dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings) == DMG_OK &&
-        settings.has_tcp_messages) {
+    if (parameters == NULL || dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings) != DMG_OK) {
+        return;
+    }
+    if (settings.has_tcp_messages) {
         dmg_log(
             DMG_LOG_WARNING, "ucx_tcp_is_open",
             "messages=%s why=\"UCX's tcp opens a port in every node, compute nodes too, and writes there whatever is "
             "asked, by %s\" remedy=\"messages=socket\"",
             settings.messages, settings.trusts_network ? "anybody who can connect" : "any user of this machine");
+    }
+    if (settings.has_open_messages) {
+        dmg_log(DMG_LOG_WARNING, "ucx_datagrams_are_open",
+                "messages=%s why=\"UCX takes datagrams in every node, compute nodes too, from anybody on the RDMA "
+                "network, and some end the process\" remedy=\"messages=socket or rc_verbs\"",
+                settings.messages);
     }
 }
 

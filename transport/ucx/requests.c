@@ -125,6 +125,13 @@ static void serve_atomic(dmg_ucx_server *server, dmg_ucx_connection *connection,
     }
 }
 
+static void serve_lane(dmg_ucx_connection *connection, const dmg_ucx_request *request, const uint8_t *payload)
+{
+    dmg_ucx_card_address peer;
+    memcpy(&peer, payload, sizeof(peer));
+    dmg_ucx_lane_serve(connection, request->id, &peer);
+}
+
 /**
  * Check one record against what is left of the frame and serve it; with a refusal, only answer it by that. False when
  * it is not one of ours.
@@ -164,6 +171,12 @@ static bool serve_record(dmg_ucx_server *server, dmg_ucx_connection *connection,
             return false;
         }
         serve_atomic(server, connection, &request, payload);
+        break;
+    case DMG_UCX_LANE:
+        if (request.bytes != sizeof(dmg_ucx_card_address)) {
+            return false;
+        }
+        serve_lane(connection, &request, payload);
         break;
     case DMG_UCX_CALL:
         if (request.bytes > DMG_MESSAGE_BYTES_MAX || request.offset > UINT32_MAX) {
@@ -206,7 +219,8 @@ static void take_requests(dmg_ucx_server *server, dmg_ucx_connection *connection
 /* ---- hello and goodbye ---- */
 
 /** Tell the client what it needs to know, or why it is not let in. */
-static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_reach *reach)
+static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_reach *reach,
+                    const void *address)
 {
     dmg_ucx_frame *frame = dmg_ucx_frame_take(&server->frames);
     if (frame == NULL) {
@@ -229,14 +243,12 @@ static void welcome(dmg_ucx_server *server, dmg_ucx_connection *connection, cons
     memcpy(welcome->data, server->data_transports, sizeof(welcome->data));
     uint8_t *at = (uint8_t *)(welcome + 1);
     if (server->data_address_bytes != 0) {
-        memcpy(at, server->lane == DMG_UCX_LANE_BY_LISTENER ? (const void *)server->lane_address : server->data_address,
-               server->data_address_bytes);
+        memcpy(at, server->data_address, server->data_address_bytes);
         memcpy(at + server->data_address_bytes, server->data_key, server->data_key_bytes);
     }
     at += welcome->address_bytes + welcome->key_bytes;
     if (reach->address_bytes != 0) {
-        size_t bytes;
-        memcpy(at, dmg_ucx_hub_address(server->hub, &bytes), reach->address_bytes);
+        memcpy(at, address, reach->address_bytes);
     }
     frame->header.count = 1;
     frame->header.bytes =
@@ -282,9 +294,10 @@ static dmg_process process_of(const dmg_ucx_connection *connection, const dmg_uc
 
 /** Agree on how requests and answers go; the hello's address lies behind it. */
 static dmg_status agree(dmg_ucx_server *server, dmg_ucx_connection *connection, const dmg_ucx_hello *hello,
-                        const uint8_t *address, dmg_ucx_reach *reach)
+                        const uint8_t *address, dmg_ucx_reach *reach, const void **own)
 {
     *reach = (dmg_ucx_reach){0};
+    *own = NULL;
     if (strcmp(hello->messages, server->messages) != 0) {
         return dmg_error(DMG_ERR_UNSUPPORTED, "its messages go over %s, not over %.64s: use the same transport string",
                          server->messages, hello->messages);
@@ -295,7 +308,7 @@ static dmg_status agree(dmg_ucx_server *server, dmg_ucx_connection *connection, 
     if (server->hub == NULL) {
         return DMG_OK;
     }
-    dmg_status status = dmg_ucx_carrier_offer(&connection->carrier, server->hub, connection->number, reach);
+    dmg_status status = dmg_ucx_carrier_offer(&connection->carrier, server->hub, connection->number, reach, own);
     return status == DMG_OK ? dmg_ucx_carrier_join(&connection->carrier, &hello->reach, address) : status;
 }
 
@@ -304,6 +317,7 @@ static void take_hello(dmg_ucx_server *server, dmg_ucx_connection *connection, c
 {
     dmg_ucx_hello hello = {0};
     dmg_ucx_reach reach;
+    const void *own_address;
     if (connection->stage != DMG_UCX_STAGE_NEW || connection->client != 0 || header->bytes < sizeof(hello.version)) {
         dmg_ucx_connection_break(connection, "it sent a malformed hello");
         return;
@@ -319,7 +333,7 @@ static void take_hello(dmg_ucx_server *server, dmg_ucx_connection *connection, c
         dmg_ucx_connection_break(connection, "it sent a malformed hello");
         return;
     }
-    dmg_status status = agree(server, connection, &hello, payload + sizeof(hello), &reach);
+    dmg_status status = agree(server, connection, &hello, payload + sizeof(hello), &reach, &own_address);
     if (status != DMG_OK) {
         refuse(server, connection, status, dmg_error_message());
         return;
@@ -329,7 +343,7 @@ static void take_hello(dmg_ucx_server *server, dmg_ucx_connection *connection, c
     server->strangers--;
     const dmg_process process = process_of(connection, &hello);
     dmg_server_channel_opened(server->server, connection->client, &process);
-    welcome(server, connection, &reach);
+    welcome(server, connection, &reach, own_address);
 }
 
 static void take_goodbye(dmg_ucx_server *server, dmg_ucx_connection *connection)

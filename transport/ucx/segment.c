@@ -2,8 +2,9 @@
  * @file segment.c
  * A memory node's segment.
  *
- * UCX gives one-sided keys only to memory that it allocated itself. It allocates at page boundaries, so the segment is
- * cut from a somewhat larger piece to lie at a multiple of 2 MiB. Shared memory comes zeroed from the kernel.
+ * UCX gives one-sided keys in shared memory only to memory that it allocated itself. It allocates at page boundaries,
+ * so the segment is cut from a somewhat larger piece to lie at a multiple of 2 MiB. Memory for a card is ours, and
+ * pinned afterwards. All memory comes zeroed from the kernel.
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"
@@ -97,8 +98,8 @@ static dmg_status allocate_privately(const dmg_segment_options *options, uint64_
 
 static dmg_status place(const dmg_segment_options *options, const char *transports, dmg_ucx_segment *segment)
 {
-    /* Heap memory of UCX is not promised to be zero; shared memory is fresh from the kernel. Posix has all its pages,
-     * but this process's tables have them only when it was asked to touch them. */
+    /* A card's pages are pinned, and had better be there before by many threads. Posix has all its pages, but this
+     * process's tables have them only when it was asked to touch them. */
     bool is_of_card = dmg_ucx_data_kind(transports) == DMG_UCX_DATA_NIC;
     bool is_populated = is_of_card || (strcmp(transports, "posix") == 0 && !options->prefault);
     dmg_status status = dmg_placement_bind(options, segment->start, segment->bytes);
@@ -133,7 +134,7 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
     dmg_status status = context != NULL ? allocate_by_ucx(options, bytes, context, transports, segment)
                                         : allocate_privately(options, bytes, segment);
     if (status == DMG_OK) {
-        status = place(options, context != NULL ? transports : "", segment);
+        status = place(options, transports, segment);
     }
     if (status != DMG_OK) {
         dmg_ucx_segment_destroy(segment);
@@ -143,7 +144,7 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
 
 bool dmg_ucx_segment_give_back(const dmg_ucx_segment *segment, const char *transports, uint64_t offset, uint64_t bytes)
 {
-    bool is_private = segment->mapping != NULL;
+    bool is_private = segment->mapping != NULL && transports[0] == '\0';
     /* A file in /dev/shm was filled at the start, so that no touch ends a process when others have filled /dev/shm. */
     bool is_reserved = strcmp(transports, "posix") == 0;
     return (is_private || (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY && !is_reserved)) &&

@@ -41,9 +41,6 @@ uint32_t dmg_ucx_server_progress(void *implementation)
         if (server->hub != NULL) {
             count += dmg_ucx_hub_progress(server->hub);
         }
-        if (server->data_event >= 0) {
-            count += ucp_worker_progress(server->data_worker);
-        }
         dmg_ucx_answers_flush(server);
         if (count == 0) {
             break;
@@ -51,7 +48,6 @@ uint32_t dmg_ucx_server_progress(void *implementation)
     }
     take_in(server);
     dmg_ucx_connections_sweep(server);
-    dmg_ucx_lanes_sweep(server);
     return server->handled;
 }
 
@@ -59,12 +55,11 @@ void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns)
 {
     dmg_ucx_server *server = implementation;
     dmg_ucx_answers_flush(server);
-    if (server->has_broken || (server->hub != NULL && !dmg_ucx_hub_arm(server->hub)) ||
-        (server->data_event >= 0 && ucp_worker_arm(server->data_worker) != UCS_OK)) {
+    if (server->has_broken || (server->hub != NULL && !dmg_ucx_hub_arm(server->hub))) {
         return;
     }
     /* Endpoints that are being closed, and connections without a hello, are looked after now and then. */
-    if ((server->closing_count != 0 || server->has_broken_lane) && timeout_ns > 1000000) {
+    if (server->closing_count != 0 && timeout_ns > 1000000) {
         timeout_ns = 1000000;
     } else if ((server->strangers != 0 || dmg_listener_strangers(server->listener) != 0) &&
                timeout_ns > server->hello_timeout_ns / 8) {
@@ -123,10 +118,44 @@ static const char *choose_data(const dmg_ucx_settings *settings, const dmg_segme
     return settings->data == DMG_UCX_DATA_AUTO && dmg_ucx_has_rdma_device() ? "rc_verbs" : "";
 }
 
-/** Open the context of the one-sided lane, and its segment and worker in it. */
-static dmg_status open_data(dmg_ucx_server *server, const dmg_ucx_settings *settings, const dmg_server_options *options)
+static void close_data(dmg_ucx_server *server)
 {
-    dmg_status status = dmg_ucx_data_context(settings, server->data_transports, server->lane, &server->data_context);
+    if (server->data_key != NULL) {
+        ucp_rkey_buffer_release(server->data_key);
+    }
+    if (server->data_worker != NULL) {
+        if (server->data_address != NULL) {
+            ucp_worker_release_address(server->data_worker, server->data_address);
+        }
+        ucp_worker_destroy(server->data_worker);
+    }
+    dmg_ucx_card_forget(&server->card_memory);
+    dmg_ucx_segment_destroy(&server->segment);
+    if (server->data_context != NULL) {
+        dmg_ucx_close_context(server->data_context);
+    }
+    dmg_ucx_card_close(server->card);
+}
+
+/** A segment that a card reaches. */
+static dmg_status create_on_card(dmg_ucx_server *server, const dmg_ucx_settings *settings,
+                                 const dmg_server_options *options)
+{
+    server->lane = DMG_UCX_LANE_BY_REQUEST;
+    dmg_status status = dmg_ucx_card_open(settings, server->data_transports, &server->card);
+    if (status == DMG_OK) {
+        status = dmg_ucx_segment_create(&options->segment, NULL, server->data_transports, &server->segment);
+    }
+    return status == DMG_OK
+               ? dmg_ucx_card_register(server->card, server->segment.start, server->segment.bytes, &server->card_memory)
+               : status;
+}
+
+/** A segment in shared memory of UCX's, and the worker whose address opens lanes to it. */
+static dmg_status create_in_shared_memory(dmg_ucx_server *server, const dmg_server_options *options)
+{
+    server->lane = DMG_UCX_LANE_BY_WORKER;
+    dmg_status status = dmg_ucx_data_context(server->data_transports, &server->data_context);
     if (status == DMG_OK) {
         status =
             dmg_ucx_segment_create(&options->segment, server->data_context, server->data_transports, &server->segment);
@@ -134,67 +163,13 @@ static dmg_status open_data(dmg_ucx_server *server, const dmg_ucx_settings *sett
     if (status == DMG_OK) {
         status = dmg_ucx_data_worker(server->data_context, server->data_transports, &server->data_worker);
     }
-    return status;
-}
-
-static void close_data(dmg_ucx_server *server)
-{
-    if (server->data_worker != NULL) {
-        dmg_ucx_lanes_close_all(server);
-        if (server->data_address != NULL) {
-            ucp_worker_release_address(server->data_worker, server->data_address);
-        }
-        ucp_worker_destroy(server->data_worker);
-    }
-    /* What UCX did not give back in time is free now that its worker is gone. */
-    for (dmg_ucx_lane *lane = server->lanes; lane != NULL;) {
-        dmg_ucx_lane *next = lane->next;
-        free(lane);
-        lane = next;
-    }
-    dmg_ucx_segment_destroy(&server->segment);
-    if (server->data_context != NULL) {
-        dmg_ucx_close_context(server->data_context);
-    }
-    server->lanes = NULL;
-    server->data_worker = NULL;
-    server->data_context = NULL;
-    server->data_address = NULL;
-}
-
-/** A card's lanes begin at a listener, where its device has an address; else at the worker's address. */
-static dmg_status open_card(dmg_ucx_server *server, const dmg_ucx_settings *settings, const dmg_server_options *options)
-{
-    server->lane = DMG_UCX_LANE_BY_LISTENER;
-    dmg_status status = open_data(server, settings, options);
-    if (status != DMG_OK || dmg_ucx_lanes_listen(server, settings)) {
-        return status;
-    }
-    dmg_log(DMG_LOG_INFO, "lanes_by_worker", "node=%u why=\"%s\"", server->node, dmg_error_message());
-    close_data(server);
-    server->lane = DMG_UCX_LANE_BY_WORKER;
-    return open_data(server, settings, options);
-}
-
-static dmg_status create_data(dmg_ucx_server *server, const dmg_ucx_settings *settings,
-                              const dmg_server_options *options)
-{
-    if (server->data_transports[0] == '\0') {
-        return dmg_ucx_segment_create(&options->segment, NULL, "", &server->segment);
-    }
-    bool is_nic = dmg_ucx_data_kind(server->data_transports) == DMG_UCX_DATA_NIC;
-    dmg_status status = is_nic ? open_card(server, settings, options) : open_data(server, settings, options);
     if (status != DMG_OK) {
         return status;
     }
     ucs_status_t code =
         ucp_rkey_pack(server->data_context, server->segment.handle, &server->data_key, &server->data_key_bytes);
-    server->data_address_bytes = strlen(server->lane_address);
-    if (code == UCS_OK && server->lane == DMG_UCX_LANE_BY_WORKER) {
+    if (code == UCS_OK) {
         code = ucp_worker_get_address(server->data_worker, &server->data_address, &server->data_address_bytes);
-    }
-    if (code == UCS_OK && is_nic) {
-        code = ucp_worker_get_efd(server->data_worker, &server->data_event);
     }
     if (code != UCS_OK) {
         return dmg_error(DMG_ERR_UNSUPPORTED, "offering the segment through UCX's %s: %s", server->data_transports,
@@ -202,10 +177,22 @@ static dmg_status create_data(dmg_ucx_server *server, const dmg_ucx_settings *se
     }
     /* The address of a worker for messages goes into the same frame. */
     if (server->data_address_bytes + server->data_key_bytes + sizeof(dmg_ucx_welcome) > DMG_UCX_FRAME_BYTES / 4 * 3) {
-        return dmg_error(DMG_ERR_LIMIT, "UCX's address of this memory node has %zu bytes: name one device with device=",
-                         server->data_address_bytes);
+        return dmg_error(DMG_ERR_LIMIT, "UCX's address of this memory node has %zu bytes", server->data_address_bytes);
     }
     return DMG_OK;
+}
+
+static dmg_status create_data(dmg_ucx_server *server, const dmg_ucx_settings *settings,
+                              const dmg_server_options *options)
+{
+    switch (dmg_ucx_data_kind(server->data_transports)) {
+    case DMG_UCX_DATA_NIC:
+        return create_on_card(server, settings, options);
+    case DMG_UCX_DATA_SHARED_MEMORY:
+        return create_in_shared_memory(server, options);
+    default:
+        return dmg_ucx_segment_create(&options->segment, NULL, "", &server->segment);
+    }
 }
 
 /** Where the memory node is going to listen. */
@@ -232,10 +219,18 @@ static dmg_status choose_place(const dmg_server_options *options, const dmg_ucx_
 
 static dmg_status create_hub(dmg_ucx_server *server, const dmg_ucx_settings *settings, const place *chosen)
 {
-    dmg_status status = dmg_ucx_message_context(settings, chosen->interface, chosen->address.name.any.sa_family,
-                                                &server->message_context);
-    if (status == DMG_OK) {
-        status = dmg_ucx_hub_open(server->message_context, settings->messages, &server->hub);
+    dmg_status status;
+    if (settings->are_messages_card) {
+        status = dmg_ucx_card_open(settings, settings->messages, &server->message_card);
+        if (status == DMG_OK) {
+            status = dmg_ucx_hub_open_on_card(server->message_card, &server->hub);
+        }
+    } else {
+        status = dmg_ucx_message_context(settings, chosen->interface, chosen->address.name.any.sa_family,
+                                         &server->message_context);
+        if (status == DMG_OK) {
+            status = dmg_ucx_hub_open(server->message_context, settings->messages, &server->hub);
+        }
     }
     return status == DMG_OK ? dmg_ucx_events_add(server, dmg_ucx_hub_descriptor(server->hub), DMG_UCX_EVENT_UCX, 0)
                             : status;
@@ -246,12 +241,6 @@ static dmg_status create_messages(dmg_ucx_server *server, const dmg_ucx_settings
     snprintf(server->messages, sizeof(server->messages), "%s", settings->messages);
     if (settings->are_messages_ucx) {
         dmg_status status = create_hub(server, settings, chosen);
-        if (status != DMG_OK) {
-            return status;
-        }
-    }
-    if (server->data_event >= 0) {
-        dmg_status status = dmg_ucx_events_add(server, server->data_event, DMG_UCX_EVENT_UCX, 0);
         if (status != DMG_OK) {
             return status;
         }
@@ -320,7 +309,7 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
     server->node = options->node;
     memcpy(server->token, options->token, sizeof(server->token));
     server->hello_timeout_ns = options->peer_timeout_ns != 0 ? options->peer_timeout_ns : DMG_PEER_TIMEOUT_DEFAULT_NS;
-    server->data_event = server->events = -1;
+    server->events = -1;
     server->free_call = DMG_UCX_NO_CALL;
     server->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->wake_event < 0 || getrandom(&server->epoch, sizeof(server->epoch), 0) != sizeof(server->epoch)) {
@@ -355,13 +344,11 @@ void dmg_ucx_server_destroy(void *implementation)
     for (uint32_t i = 0; i < server->place_count; i++) {
         free(server->places[i].connection);
     }
-    if (server->data_key != NULL) {
-        ucp_rkey_buffer_release(server->data_key);
-    }
     close_data(server);
     if (server->message_context != NULL) {
         dmg_ucx_close_context(server->message_context);
     }
+    dmg_ucx_card_close(server->message_card);
     if (server->events >= 0) {
         close(server->events);
     }

@@ -10,6 +10,7 @@
 #define DMG_TRANSPORT_UCX_SERVER_H
 
 #include "transport/stream/listener.h"
+#include "transport/ucx/card.h"
 #include "transport/ucx/carrier.h"
 #include "transport/ucx/ucx.h"
 
@@ -23,6 +24,7 @@ typedef enum dmg_ucx_stage {
 } dmg_ucx_stage;
 
 typedef struct dmg_ucx_server dmg_ucx_server;
+typedef struct dmg_ucx_lane dmg_ucx_lane;
 
 typedef struct dmg_ucx_connection {
     dmg_ucx_server *server;
@@ -30,6 +32,7 @@ typedef struct dmg_ucx_connection {
     uint32_t number;     /**< place in the table */
     uint32_t generation; /**< of that place, so that late answers do not reach another client */
     uint64_t client;
+    dmg_ucx_lane *lane; /**< over a card, or NULL */
     dmg_ucx_carrier carrier;
     int socket;
     bool waits_to_write;    /**< and epoll knows */
@@ -61,15 +64,6 @@ typedef struct dmg_ucx_due_call {
 
 #define DMG_UCX_NO_CALL UINT32_MAX
 
-/** The memory node's end of a one-sided lane that came through the lanes' listener. */
-typedef struct dmg_ucx_lane {
-    dmg_ucx_server *server;
-    ucp_ep_h endpoint; /**< NULL once it is being closed */
-    void *close_request;
-    bool is_broken;
-    struct dmg_ucx_lane *next;
-} dmg_ucx_lane;
-
 #define DMG_UCX_EVENTS_MAX 64
 
 struct dmg_ucx_server {
@@ -84,8 +78,9 @@ struct dmg_ucx_server {
     dmg_listener *listener;
     char address[DMG_ADDRESS_STRING_BYTES]; /**< where others find it */
     ucp_context_h message_context;
-    dmg_ucx_hub *hub; /**< NULL when they go over the streams */
-    int events;       /**< an epoll descriptor of all that can wake the server */
+    dmg_ucx_card *message_card; /**< when a card carries them */
+    dmg_ucx_hub *hub;           /**< NULL when they go over the streams */
+    int events;                 /**< an epoll descriptor of all that can wake the server */
     int wake_event;
     struct epoll_event ready[DMG_UCX_EVENTS_MAX];
     uint32_t ready_count;       /**< that nobody has looked at */
@@ -97,17 +92,14 @@ struct dmg_ucx_server {
 
     char data_transports[32]; /**< of the one-sided lane, or "" */
     uint32_t lane;            /**< DMG_UCX_LANE_... */
-    ucp_listener_h lane_listener;
-    char lane_address[DMG_ADDRESS_STRING_BYTES];
-    dmg_ucx_lane *lanes;
-    bool has_broken_lane; /**< or one that is being closed */
     ucp_context_h data_context;
     ucp_worker_h data_worker;
-    int data_event; /**< -1 when its worker needs no progress */
     ucp_address_t *data_address;
     size_t data_address_bytes;
     void *data_key;
     size_t data_key_bytes;
+    dmg_ucx_card *card; /**< of lanes over a card, or NULL */
+    dmg_ucx_card_memory card_memory;
     dmg_ucx_segment segment;
 
     dmg_ucx_place *places;
@@ -157,15 +149,10 @@ void dmg_ucx_events_wait(dmg_ucx_server *server, uint64_t timeout_ns);
 
 /* ---- lanes.c ---- */
 
-/**
- * Listen for lanes at the address of the data device. False when that is not possible, with the reason in the error
- * context: then lanes are wired up from the worker's address.
- */
-bool dmg_ucx_lanes_listen(dmg_ucx_server *server, const dmg_ucx_settings *settings);
-/** Close lanes whose clients are gone. */
-void dmg_ucx_lanes_sweep(dmg_ucx_server *server);
-/** Close all and stop listening, before the data worker goes. */
-void dmg_ucx_lanes_close_all(dmg_ucx_server *server);
+/** Answer a request for a lane over a card; one that the connection has already is cut. */
+void dmg_ucx_lane_serve(dmg_ucx_connection *connection, uint64_t id, const dmg_ucx_card_address *peer);
+/** The client reaches nothing over this connection's lane any more when this returns; without a lane, nothing. */
+void dmg_ucx_lane_cut(dmg_ucx_connection *connection);
 
 /* ---- answers.c ---- */
 

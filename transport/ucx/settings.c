@@ -28,8 +28,9 @@ static const char *const network_transports[] = {"tcp",     "ib",   "rc",      "
                                                  "dc",      "dc_x", "dc_mlx5", NULL};
 static const char *const shared_memory_transports[] = {"posix",    "sysv", "shm",  "sm",    "mm",  "self",
                                                        "loopback", "cma",  "knem", "xpmem", "all", NULL};
-static const char *const one_sided_network_transports[] = {"rc", "rc_v", "rc_x",    "rc_verbs", "rc_mlx5",
-                                                           "dc", "dc_x", "dc_mlx5", NULL};
+/* What queue pairs of a card are made for, by all its names. */
+static const char *const card_transports[][2] = {
+    {"rc_verbs", "rc_verbs"}, {"rc_v", "rc_verbs"}, {"rc", "rc_verbs"}, {"rc_mlx5", "rc_mlx5"}, {"rc_x", "rc_mlx5"}};
 
 /** Call `check` with each word of a list; lists in a transport string are joined by '+', since ',' parts its
  * parameters. */
@@ -68,9 +69,8 @@ dmg_ucx_data dmg_ucx_data_kind(const char *transports)
     if (strcmp(transports, "posix") == 0 || strcmp(transports, "sysv") == 0) {
         return DMG_UCX_DATA_SHARED_MEMORY;
     }
-    char first[32];
-    snprintf(first, sizeof(first), "%.*s", (int)strcspn(transports, ","), transports);
-    return is_one_of(first, one_sided_network_transports) ? DMG_UCX_DATA_NIC : DMG_UCX_DATA_AUTO;
+    return strcmp(transports, "rc_verbs") == 0 || strcmp(transports, "rc_mlx5") == 0 ? DMG_UCX_DATA_NIC
+                                                                                     : DMG_UCX_DATA_AUTO;
 }
 
 void dmg_ucx_add_auxiliary_transport(char *transports, size_t capacity)
@@ -192,12 +192,26 @@ static dmg_status parse_rdma(const dmg_transport_parameters *parameters, dmg_ucx
     return status == DMG_OK ? parse_retry_time(parameters, settings) : status;
 }
 
+/** The one name of what makes queue pairs; other words stay as they are. */
+static const char *card_transport(const char *word)
+{
+    for (size_t i = 0; i < sizeof(card_transports) / sizeof(card_transports[0]); i++) {
+        if (strcmp(word, card_transports[i][0]) == 0) {
+            return card_transports[i][1];
+        }
+    }
+    return word;
+}
+
 static dmg_status parse_messages(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
 {
     copy_list(settings->messages, sizeof(settings->messages),
-              dmg_transport_parameter_get(parameters, "messages", own_sockets));
+              card_transport(dmg_transport_parameter_get(parameters, "messages", own_sockets)));
     settings->are_messages_ucx = strcmp(settings->messages, own_sockets) != 0;
+    settings->are_messages_card = dmg_ucx_data_kind(settings->messages) == DMG_UCX_DATA_NIC;
     settings->has_tcp_messages = dmg_ucx_list_has(settings->messages, "tcp");
+    settings->has_open_messages =
+        settings->are_messages_ucx && !settings->are_messages_card && strcmp(settings->messages, "tcp") != 0;
     return settings->are_messages_ucx ? for_each_word(settings->messages, check_message_transport) : DMG_OK;
 }
 
@@ -218,10 +232,48 @@ static dmg_status parse_safety(const dmg_transport_parameters *parameters, dmg_u
     if (!settings->trusts_network && strcmp(trust, "no") != 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "trust-network=%s: expected yes or no", trust);
     }
-    if (settings->trusts_network && !settings->has_tcp_messages) {
-        return dmg_error(DMG_ERR_ARGUMENT, "trust-network=yes,messages=%s: nothing but messages=tcp needs that trust",
+    if (settings->trusts_network && !settings->has_tcp_messages && !settings->has_open_messages) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "trust-network=yes,messages=%s: nothing but messages=tcp and those of UCX's that take "
+                         "unreliable datagrams (ud, dc) need that trust",
                          settings->messages);
     }
+    if (settings->has_open_messages && !settings->trusts_network) {
+        return dmg_error(DMG_ERR_ARGUMENT,
+                         "messages=%s: UCX takes packets from everybody on the RDMA network there, and some end the "
+                         "process: use messages=socket, rc_verbs or rc_mlx5 alone, or --trust-network where nobody "
+                         "else is",
+                         settings->messages);
+    }
+    return DMG_OK;
+}
+
+static dmg_status parse_data(const dmg_transport_parameters *parameters, dmg_ucx_settings *settings)
+{
+    const char *data = dmg_transport_parameter_get(parameters, "data", "auto");
+    if (strcmp(data, "auto") == 0) {
+        settings->data = DMG_UCX_DATA_AUTO;
+        return DMG_OK;
+    }
+    if (strcmp(data, "message") == 0) {
+        settings->data = DMG_UCX_DATA_MESSAGE;
+        return DMG_OK;
+    }
+    const char *transport = card_transport(data);
+    settings->data = dmg_ucx_data_kind(transport);
+    if (settings->data == DMG_UCX_DATA_AUTO && strncmp(data, "dc", 2) == 0 && is_one_of(data, network_transports)) {
+        return dmg_error(DMG_ERR_UNSUPPORTED,
+                         "data=%s: what one client reaches by such a target cannot be taken from it alone when it is "
+                         "given up: use rc_mlx5 or rc_verbs",
+                         data);
+    }
+    if (settings->data == DMG_UCX_DATA_AUTO) {
+        return dmg_error(is_one_of(data, network_transports) ? DMG_ERR_UNSUPPORTED : DMG_ERR_ARGUMENT,
+                         "data=%s: no UCX transport with one-sided reads and writes: use auto, message, posix, sysv, "
+                         "rc_verbs or rc_mlx5",
+                         data);
+    }
+    snprintf(settings->data_transports, sizeof(settings->data_transports), "%s", transport);
     return DMG_OK;
 }
 
@@ -245,24 +297,9 @@ dmg_status dmg_ucx_settings_parse(const dmg_transport_parameters *parameters, dm
     if (status != DMG_OK) {
         return status;
     }
-    const char *data = dmg_transport_parameter_get(parameters, "data", "auto");
-    if (strcmp(data, "auto") == 0) {
-        settings->data = DMG_UCX_DATA_AUTO;
-    } else if (strcmp(data, "message") == 0) {
-        settings->data = DMG_UCX_DATA_MESSAGE;
-    } else {
-        copy_list(settings->data_transports, sizeof(settings->data_transports), data);
-        settings->data = dmg_ucx_data_kind(settings->data_transports);
-        if (settings->data == DMG_UCX_DATA_AUTO) {
-            return dmg_error(
-                is_one_of(data, network_transports) ? DMG_ERR_UNSUPPORTED : DMG_ERR_ARGUMENT,
-                "data=%s: no UCX transport with one-sided reads and writes: use auto, message, posix, sysv, "
-                "rc_verbs, rc_mlx5 or dc_mlx5",
-                data);
-        }
-        if (strlen(settings->data_transports) >= sizeof(((dmg_ucx_welcome *)0)->data)) {
-            return dmg_error(DMG_ERR_ARGUMENT, "data=%s: too long a list of transports", data);
-        }
+    status = parse_data(parameters, settings);
+    if (status != DMG_OK) {
+        return status;
     }
 
     char port[8];

@@ -29,8 +29,10 @@ typedef enum dmg_ucx_side { DMG_UCX_SIDE_COMPUTE, DMG_UCX_SIDE_MEMORY } dmg_ucx_
 typedef struct dmg_ucx_settings {
     char messages[96];                /**< "socket", or UCX transports, separated by commas */
     bool are_messages_ucx;            /**< UCX transports */
+    bool are_messages_card;           /**< one of them, with queue pairs made by us: card.h */
     bool has_tcp_messages;            /**< tcp is among them */
-    bool trusts_network;              /**< UCX's tcp may be open to others than this host */
+    bool has_open_messages;           /**< others are that take packets from everybody on the RDMA network */
+    bool trusts_network;              /**< what UCX opens may be open to others than this host */
     dmg_stream_protection protection; /**< of streams over TCP */
     dmg_ucx_data data;
     char data_transports[96]; /**< UCX transports of the one-sided lane; "" with AUTO and MESSAGE */
@@ -79,11 +81,6 @@ dmg_status dmg_ucx_confine_tcp(const dmg_ucx_settings *settings, const dmg_strea
 
 /** True when a device of this name, without its port, exists. */
 bool dmg_ucx_is_rdma_device(const char *name);
-/**
- * The address of the network interface behind the first of these devices (UCX's names, separated by commas), or with ""
- * behind the first device that has one: connections over RDMA start from it. False when there is none.
- */
-bool dmg_ucx_rdma_address(const char *devices, struct sockaddr_storage *address, socklen_t *address_bytes);
 
 /* ---- environment.c: which of the user's UCX_ variables reach UCX ---- */
 
@@ -133,9 +130,8 @@ void dmg_ucx_library_prepare(void);
  */
 dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char *interface, int family,
                                    ucp_context_h *context);
-/** A context for one-sided operations over these transports; `lane`: DMG_UCX_LANE_..., how connections come about. */
-dmg_status dmg_ucx_data_context(const dmg_ucx_settings *settings, const char *transports, uint32_t lane,
-                                ucp_context_h *context);
+/** A context for one-sided operations in shared memory over this transport. */
+dmg_status dmg_ucx_data_context(const char *transport, ucp_context_h *context);
 /** "HOST", "HOST:PORT" or "[HOST]:PORT" of an address; the port is left out when it is 0. */
 void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity);
 /** A worker that one thread at a time uses. DMG_ERR_IO when UCX does not make it in DMG_UCX_DEVICE_LIMIT_NS. */
@@ -164,8 +160,8 @@ typedef struct dmg_ucx_segment {
 /** UCX gives one-sided keys to memory that it allocated itself, at any page: the segment is cut from more. */
 #define DMG_UCX_SEGMENT_ALIGNMENT (UINT64_C(2) << 20)
 
-/** Memory that UCX allocates so that it has one-sided lanes (context not NULL), or private memory for service by
- * message. */
+/** Memory that UCX allocates so that it has one-sided lanes (context not NULL), or private memory, for a card or for
+ * service by message. */
 dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_context_h context, const char *transports,
                                   dmg_ucx_segment *segment);
 void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
@@ -208,12 +204,13 @@ dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_t
                                   dmg_segment_demand *demand);
 dmg_placement dmg_ucx_server_placement(void *implementation);
 bool dmg_ucx_server_is_reachable(void *implementation);
+bool dmg_ucx_server_fence(void *implementation, uint64_t client);
 dmg_status dmg_ucx_server_create(dmg_server *server, const dmg_server_options *options,
                                  const dmg_transport_parameters *parameters, void **implementation);
 void dmg_ucx_server_destroy(void *implementation);
 const char *dmg_ucx_server_address(void *implementation);
 void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes);
-bool dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why);
+void dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why);
 bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
 uint32_t dmg_ucx_server_progress(void *implementation);
 void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns);

@@ -85,10 +85,10 @@ typedef struct dmg_ucx_hello {
     dmg_ucx_reach reach;
 } dmg_ucx_hello;
 
-/** How a client finds the one-sided lane. */
+/** How a client opens the one-sided lane. */
 enum {
-    DMG_UCX_LANE_BY_WORKER = 0,   /**< at the address of a UCX worker */
-    DMG_UCX_LANE_BY_LISTENER = 1, /**< at "HOST:PORT", where the lane's own listener is */
+    DMG_UCX_LANE_BY_WORKER = 0,  /**< shared memory: at the address of a UCX worker, which the welcome tells */
+    DMG_UCX_LANE_BY_REQUEST = 1, /**< a card: a request DMG_UCX_LANE for each channel */
 };
 
 /** Followed by the lane's address, the packed remote key, the address of the server's worker for messages, and, when
@@ -115,9 +115,29 @@ typedef enum dmg_ucx_kind {
     DMG_UCX_CAS = 3,
     DMG_UCX_FAA = 4,
     DMG_UCX_CALL = 5,
+    DMG_UCX_LANE = 6,
 } dmg_ucx_kind;
 
-/** One request. WRITE and CALL are followed by `bytes` bytes, CAS by {expected, desired}, FAA by the addend. */
+/** One end of a card's queue pair, as UCX writes it. */
+typedef struct dmg_ucx_card_address {
+    uint32_t device_bytes;
+    uint32_t endpoint_bytes;
+    uint8_t device[64];
+    uint8_t endpoint[64];
+} dmg_ucx_card_address;
+
+#define DMG_UCX_CARD_KEY_BYTES 64
+
+/** What a lane request is answered with. */
+typedef struct dmg_ucx_lane_answer {
+    dmg_ucx_card_address address;
+    uint32_t key_bytes;
+    uint32_t unused;
+    uint8_t key[DMG_UCX_CARD_KEY_BYTES]; /**< of the segment */
+} dmg_ucx_lane_answer;
+
+/** One request. WRITE and CALL are followed by `bytes` bytes, CAS by {expected, desired}, FAA by the addend, LANE by
+ * the client's dmg_ucx_card_address. */
 typedef struct dmg_ucx_request {
     uint32_t kind;
     uint32_t bytes;
