@@ -115,7 +115,10 @@ typedef struct dmg_backend {
      */
     void (*server_break_client)(void *implementation, uint64_t client, const char *why);
     /** dmg_server_give_back, for segments without a path, in ordinary pages and not prefaulted. */
+    /** dmg_server_give_back, for segments in ordinary pages and not prefaulted. */
     bool (*server_give_back)(void *implementation, uint64_t offset, uint64_t bytes);
+    /** dmg_server_is_in_files. */
+    bool (*server_is_in_files)(void *implementation);
 
     /* Compute-node side. */
     dmg_status (*client_open)(dmg_client *client, const dmg_client_options *options,

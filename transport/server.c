@@ -13,9 +13,11 @@
 #include "transport/core.h"
 #include "transport/link/page.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MILLISECOND_NS       UINT64_C(1000000)
@@ -151,13 +153,40 @@ void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes)
     }
 }
 
+/* By an advice that tells instead of ending the process, which kernels have since 5.14. */
+static bool populate(void *start, uint64_t bytes)
+{
+    int failed;
+    do {
+        failed = madvise(start, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+    } while (failed == EINTR || failed == EAGAIN);
+    return failed == 0;
+}
+
+bool dmg_server_is_in_files(const dmg_server *server)
+{
+    return server->backend->server_is_in_files(server->implementation);
+}
+
+bool dmg_server_take_back(dmg_server *server, uint64_t offset, uint64_t bytes)
+{
+    uint64_t segment_bytes;
+    return populate((char *)dmg_server_segment(server, &segment_bytes) + offset, bytes);
+}
+
 bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes)
 {
     const dmg_segment_options *segment = &server->options.segment;
     /* Huge pages that are given back are anybody's: the next touch might find none, and end the process. */
-    return !segment->prefault && !segment->path && segment->page_size == DMG_PAGE_DEFAULT &&
-           dmg_server_placement(server).page_bytes <= ORDINARY_PAGE_BYTES &&
-           server->backend->server_give_back(server->implementation, offset, bytes);
+    if (segment->prefault || segment->page_size != DMG_PAGE_DEFAULT ||
+        dmg_server_placement(server).page_bytes > ORDINARY_PAGE_BYTES) {
+        return false;
+    }
+    /* Where pages could not be asked for they stay: the segment's first one is always there. */
+    if (dmg_server_is_in_files(server) && !dmg_server_take_back(server, 0, ORDINARY_PAGE_BYTES)) {
+        return false;
+    }
+    return server->backend->server_give_back(server->implementation, offset, bytes);
 }
 
 void dmg_server_stop(dmg_server *server)

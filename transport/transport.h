@@ -220,9 +220,17 @@ void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes);
 /**
  * Give pages of the segment back to the system: the span (whole pages) reads as zero then, for everybody, and takes no
  * memory until it is written again. False where pages have to stay: the segment was asked for with all its pages
- * (prefault), in huge pages or with a path, or a card has them registered.
+ * (prefault), in huge pages or in memory that was there before (a file of another program, a device), or a card has
+ * them registered.
  */
 bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes);
+/**
+ * Whether the segment lies in a file system that can be full. There pages that were given back have to be taken back
+ * before anybody touches them, as a touch that finds no room ends its process.
+ */
+bool dmg_server_is_in_files(const dmg_server *server);
+/** Have all pages of a span again; what it has already stays as it is. False: there is no room for them. */
+bool dmg_server_take_back(dmg_server *server, uint64_t offset, uint64_t bytes);
 /**
  * Serve until dmg_server_stop. Runs handlers in the calling thread; spins a little, then sleeps until something
  * arrives. `on_request` and `on_client_gone` are called from here only. Returns DMG_OK after a stop.

@@ -151,6 +151,11 @@ static bool give_back(void *context, uint64_t offset, uint64_t bytes)
     return dmg_server_give_back(context, offset, bytes);
 }
 
+static bool take_back(void *context, uint64_t offset, uint64_t bytes)
+{
+    return dmg_server_take_back(context, offset, bytes);
+}
+
 /* Between two jobs memory is used again at once; what stays free for a while goes back to the system. */
 static bool tidy(void *context, dmg_server *server)
 {
@@ -197,6 +202,9 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
     if (status == DMG_OK) {
         dmg_segment_allocator_on_zeroed(node->allocator, release_zeroed, node->server);
         dmg_segment_allocator_on_give_back(node->allocator, give_back, node->server);
+        if (dmg_server_is_in_files(node->server)) {
+            dmg_segment_allocator_on_take_back(node->allocator, take_back, node->server);
+        }
     }
     if (status == DMG_OK) {
         status = dmg_tenancy_create(dmg_node_release_job, node, &node->tenancy);

@@ -40,7 +40,9 @@ struct dmg_segment_allocator {
     void *on_zeroed_context;
     bool (*give_back)(void *context, uint64_t offset, uint64_t bytes); /* NULL: pages stay */
     void *give_back_context;
-    uint64_t given_back_end; /* free memory below it is zero */
+    bool (*take_back)(void *context, uint64_t offset, uint64_t bytes); /* NULL: pages come when they are touched */
+    void *take_back_context;
+    uint64_t given_back_end; /* free memory below it has been given back */
 };
 
 dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator)
@@ -84,6 +86,15 @@ void dmg_segment_allocator_on_give_back(dmg_segment_allocator *allocator,
     allocator->give_back_context = context;
 }
 
+void dmg_segment_allocator_on_take_back(dmg_segment_allocator *allocator,
+                                        bool (*take_back)(void *context, uint64_t offset, uint64_t bytes),
+                                        void *context)
+{
+    allocator->take_back = take_back;
+    allocator->take_back_context = context;
+    dmg_segment_arena_on_take_back(allocator->arena, take_back, context);
+}
+
 bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator)
 {
     if (allocator->give_back == NULL || allocator->given_back_end == allocator->total) {
@@ -99,7 +110,9 @@ bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator)
         allocator->give_back = NULL;
         return false;
     }
-    dmg_space_set_clean(allocator->space, offset, bytes);
+    if (allocator->take_back == NULL) { /* else its pages are asked for when it is zeroed */
+        dmg_space_set_clean(allocator->space, offset, bytes);
+    }
     allocator->given_back_end = offset + bytes;
     return true;
 }
@@ -164,13 +177,28 @@ static dmg_status extents_make_room(dmg_segment_allocator *allocator)
     return DMG_OK;
 }
 
-static void zero_step(dmg_segment_allocator *allocator, extent *dirty)
+static dmg_status zero_step(dmg_segment_allocator *allocator, extent *dirty)
 {
     uint64_t bytes = dirty->dirty_end - dirty->dirty_begin;
     bytes = bytes < DMG_SEGMENT_ZERO_STEP_BYTES ? bytes : DMG_SEGMENT_ZERO_STEP_BYTES;
+    if (bytes > 0 && allocator->take_back != NULL &&
+        !allocator->take_back(allocator->take_back_context, dirty->dirty_begin, bytes)) {
+        return dmg_error(DMG_ERR_MEMORY,
+                         "no room for an extent of %llu bytes: its memory was given back to the system when it was "
+                         "freed, and others have filled the file system that it lies in (/dev/shm?): make room there, "
+                         "or keep all pages by --prefault",
+                         (unsigned long long)dirty->bytes);
+    }
     memset(allocator->segment + dirty->dirty_begin, 0, bytes);
     tell_zeroed(allocator, dirty->dirty_begin, bytes);
     dirty->dirty_begin += bytes;
+    return DMG_OK;
+}
+
+/* Free memory from here on may have pages again. */
+static void forget_given_back(dmg_segment_allocator *allocator, uint64_t offset)
+{
+    allocator->given_back_end = offset < allocator->given_back_end ? offset : allocator->given_back_end;
 }
 
 /* Where the extent lies and what of it is dirty. Small ones that the arena has no room for may still fit exactly. */
@@ -213,11 +241,16 @@ dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint
                          (unsigned long long)bytes, (unsigned long long)allocator->total,
                          (unsigned long long)free_bytes, (unsigned long long)largest_bytes);
     }
+    status = zero_step(allocator, &made);
+    if (status != DMG_OK) { /* of an extent of the arena nothing is dirty */
+        (void)dmg_space_give(allocator->space, made.offset, made.bytes);
+        forget_given_back(allocator, made.offset);
+        return status;
+    }
     uint32_t index = extents_lower_bound(allocator, made.offset);
     memmove(&allocator->extents[index + 1], &allocator->extents[index],
             (allocator->count - index) * sizeof *allocator->extents);
     allocator->count++;
-    zero_step(allocator, &made);
     allocator->extents[index] = made;
     allocator->allocated += made.bytes;
     if (allocator->allocated > allocator->peak) {
@@ -236,9 +269,9 @@ dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t
         return dmg_error(DMG_ERR_NOT_FOUND, "this compute node has allocated no extent at offset %llu",
                          (unsigned long long)offset);
     }
-    zero_step(allocator, found);
+    dmg_status status = zero_step(allocator, found);
     *dirty_left = found->dirty_end - found->dirty_begin;
-    return DMG_OK;
+    return status;
 }
 
 /* False when the space cannot remember the range; the extent is then as allocated as before. */
@@ -251,8 +284,7 @@ static bool extent_release(dmg_segment_allocator *allocator, const extent *relea
     }
     allocator->allocated -= released->bytes;
     /* What jemalloc gives back to the space with it can lie anywhere. */
-    uint64_t freed_from = released->is_in_arena ? 0 : released->offset;
-    allocator->given_back_end = freed_from < allocator->given_back_end ? freed_from : allocator->given_back_end;
+    forget_given_back(allocator, released->is_in_arena ? 0 : released->offset);
     allocator->quarantined -= released->is_quarantined ? released->bytes : 0;
     return true;
 }

@@ -51,6 +51,14 @@ void dmg_segment_allocator_on_give_back(dmg_segment_allocator *allocator,
                                         void *context);
 /** One step of that, DMG_SEGMENT_GIVE_BACK_STEP_BYTES at most. False when nothing is left to give back. */
 bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator);
+/**
+ * Where memory that was given back may not come again (a file system that others fill): have a function asked for the
+ * pages of free memory before they are touched. It says false when there are none; what was to be allocated there is
+ * DMG_ERR_MEMORY then. What was given back counts as dirty, and is zeroed in steps like other memory that was used.
+ */
+void dmg_segment_allocator_on_take_back(dmg_segment_allocator *allocator,
+                                        bool (*take_back)(void *context, uint64_t offset, uint64_t bytes),
+                                        void *context);
 /** NULL is allowed. */
 void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator);
 
@@ -62,12 +70,13 @@ void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator);
  * @param owner           the client that allocates it
  * @param[out] offset     where it lies, a multiple of the page
  * @param[out] dirty_left so many bytes are not zeroed yet: call dmg_segment_allocator_zero until it says 0
- * @return DMG_OK; DMG_ERR_ARGUMENT for 0 bytes; DMG_ERR_MEMORY, saying what is left; DMG_ERR_LIMIT for too many extents
+ * @return DMG_OK; DMG_ERR_ARGUMENT for 0 bytes; DMG_ERR_MEMORY, saying what is left, or that its pages are gone;
+ *         DMG_ERR_LIMIT for too many extents
  */
 dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint64_t bytes, uint64_t job,
                                           uint64_t owner, uint64_t *offset, uint64_t *dirty_left);
-/** Zero a further step of an extent that this owner allocated. Never touches what was zeroed before. DMG_ERR_NOT_FOUND.
- */
+/** Zero a further step of an extent that this owner allocated. Never touches what was zeroed before. DMG_ERR_NOT_FOUND;
+ * DMG_ERR_MEMORY when pages that were given back do not come again. */
 dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t offset, uint64_t owner,
                                       uint64_t *dirty_left);
 /** Free the extent that begins at the offset. DMG_ERR_NOT_FOUND when none does, or it is in quarantine. */

@@ -16,7 +16,9 @@ struct dmg_segment_arena {
     char *segment;
     dmg_space *space;
     unsigned index; /* jemalloc's number of the arena, while there is one */
-    uint64_t live;  /* extents that are allocated; the arena exists while there are any */
+    bool (*take_back)(void *context, uint64_t offset, uint64_t bytes); /* or NULL */
+    void *take_back_context;
+    uint64_t live; /* extents that are allocated; the arena exists while there are any */
 };
 
 /* The argument of jemalloc's "experimental.arenas_create_ext"; its public header does not declare it. */
@@ -37,6 +39,11 @@ static void *hook_alloc(extent_hooks_t *hooks, void *wanted, size_t bytes, size_
         return NULL;
     }
     char *memory = arena->segment + offset;
+    if (dirty_bytes != 0 && arena->take_back != NULL &&
+        !arena->take_back(arena->take_back_context, offset, dirty_bytes)) {
+        (void)dmg_space_give(arena->space, offset, bytes);
+        return NULL;
+    }
     if (*zero && dirty_bytes != 0) {
         memset(memory, 0, dirty_bytes);
         dirty_bytes = 0;
@@ -133,6 +140,13 @@ dmg_status dmg_segment_arena_create(void *segment, dmg_space *space, dmg_segment
     }
     arena_close(*arena);
     return DMG_OK;
+}
+
+void dmg_segment_arena_on_take_back(dmg_segment_arena *arena,
+                                    bool (*take_back)(void *context, uint64_t offset, uint64_t bytes), void *context)
+{
+    arena->take_back = take_back;
+    arena->take_back_context = context;
 }
 
 void dmg_segment_arena_destroy(dmg_segment_arena *arena)

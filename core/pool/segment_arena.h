@@ -19,6 +19,9 @@ typedef struct dmg_segment_arena dmg_segment_arena;
 
 /** `segment` is where offset 0 of the space is mapped. Both must outlive the arena. */
 dmg_status dmg_segment_arena_create(void *segment, dmg_space *space, dmg_segment_arena **arena);
+/** dmg_segment_allocator_on_take_back, for what the arena takes from the space. */
+void dmg_segment_arena_on_take_back(dmg_segment_arena *arena,
+                                    bool (*take_back)(void *context, uint64_t offset, uint64_t bytes), void *context);
 /** NULL is allowed. Gives everything back to the space. */
 void dmg_segment_arena_destroy(dmg_segment_arena *arena);
 /** Allocate zeroed memory, aligned to the page. DMG_ERR_MEMORY when the space has no extent for it. */

@@ -397,13 +397,12 @@ def unloaded_graphs_give_their_pages_back():
         require(taken > 1 << 20, f"a graph of 150,000 edges takes {taken} bytes")
         loaded = held(node)
         run("unload", "goes", "--pool", "p")
-        if TRANSPORT != "ucx":
-            wait_until("the pages to be given back", lambda: held(node) <= loaded - taken)
+        wait_until("the pages to be given back", lambda: held(node) <= loaded - taken)
         same(answer_of("cc", "stays"), expected(graph, "cc"))
         run("load", graph, "--pool", "p", "--as", "again")
         same(answer_of("cc", "again"), expected(graph, "cc"))
-    # Those that were asked for stay; over ucx, pages in /dev/shm, which are all there from the start.
-    with Pool(mns=1, memory="256M", **({} if TRANSPORT == "ucx" else {"prefault": True})):
+    # Those that were asked for stay.
+    with Pool(mns=1, memory="256M", prefault=True):
         node, = children("memory-node")
         run("load", graph, "--pool", "p", "--as", "goes")
         run("unload", "goes", "--pool", "p")

@@ -294,6 +294,42 @@ static bool drop_pages(void *context, uint64_t offset, uint64_t bytes)
     return madvise(used->memory + offset, bytes, MADV_DONTNEED) == 0;
 }
 
+/* A file system that is full when `used` says so: only who asks finds out without a signal. */
+static bool take_unless_full(void *context, uint64_t offset, uint64_t bytes)
+{
+    (void)offset;
+    CU_ASSERT_TRUE(bytes <= DMG_SEGMENT_ZERO_STEP_BYTES);
+    return !*(const bool *)context;
+}
+
+static void pages_that_do_not_come_again_are_an_error(void)
+{
+    segment used = segment_open(128 * MIB);
+    uint64_t freed, again, dirty_left;
+    bool is_full = true;
+    dmg_segment_allocator_on_give_back(used.allocator, drop_pages, &used);
+    dmg_segment_allocator_on_take_back(used.allocator, take_unless_full, &is_full);
+    CU_ASSERT_EQUAL(segment_allocate(&used, 70 * MIB, 0, &freed), DMG_OK); /* never given back: nothing is asked */
+    memset(used.memory + freed, 0xaa, 70 * MIB);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_free(used.allocator, freed), DMG_OK);
+    while (dmg_segment_allocator_give_back(used.allocator)) {
+    }
+    size_t before = resident_pages(&used);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_allocate(used.allocator, 70 * MIB, 0, 7, &again, &dirty_left),
+                    DMG_ERR_MEMORY);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_allocate(used.allocator, 3 * PAGE, 0, 7, &again, &dirty_left),
+                    DMG_ERR_MEMORY);
+    CU_ASSERT_EQUAL(resident_pages(&used), before);
+    uint64_t allocated;
+    dmg_segment_allocator_usage(used.allocator, &allocated, NULL, NULL);
+    CU_ASSERT_EQUAL(allocated, 0);
+    is_full = false;
+    CU_ASSERT_EQUAL(segment_allocate(&used, 70 * MIB, 0, &again), DMG_OK);
+    CU_ASSERT_EQUAL(again, freed);
+    CU_ASSERT_TRUE(bytes_are(used.memory + again, 70 * MIB, 0));
+    segment_close(&used);
+}
+
 static void freed_memory_goes_back_and_is_not_zeroed_again(void)
 {
     segment used = segment_open(128 * MIB);
@@ -598,6 +634,7 @@ int main(int argc, char **argv)
         DMG_TEST(zeroing_goes_in_steps_and_only_for_the_owner),
         DMG_TEST(fresh_memory_is_not_touched),
         DMG_TEST(freed_memory_goes_back_and_is_not_zeroed_again),
+        DMG_TEST(pages_that_do_not_come_again_are_an_error),
         DMG_TEST(the_extents_of_a_job_are_freed_together),
         DMG_TEST(what_is_in_quarantine_is_neither_free_nor_anybodys),
         DMG_TEST(the_number_of_extents_is_bounded),

@@ -150,6 +150,7 @@ const dmg_backend dmg_backend_cxl_shm = {
     .server_release = dmg_shm_server_release,
     .server_break_client = dmg_shm_server_break_client,
     .server_give_back = dmg_shm_server_give_back,
+    .server_is_in_files = dmg_shm_server_is_in_files,
     .client_open = dmg_shm_client_open,
     .client_close = dmg_shm_client_close,
     .client_acquire = dmg_shm_client_acquire,

@@ -79,10 +79,17 @@ void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t byte
     }
 }
 
+/* A file that was there is another's, and so are its pages. */
 bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes)
 {
     dmg_shm_server *server = implementation;
-    return !server->coherence.is_software && madvise((char *)server->segment.pointer + offset, bytes, MADV_REMOVE) == 0;
+    return !server->coherence.is_software && !server->segment.is_used && !server->segment.is_device &&
+           madvise((char *)server->segment.pointer + offset, bytes, MADV_REMOVE) == 0;
+}
+
+bool dmg_shm_server_is_in_files(void *implementation)
+{
+    return ((dmg_shm_server *)implementation)->segment.created_path != NULL;
 }
 
 /* ---- what compute nodes leave to the memory node without coherence ---- */

@@ -322,6 +322,7 @@ void dmg_shm_server_acquire_wait(void *implementation);
 void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes);
 void dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why);
 bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
+bool dmg_shm_server_is_in_files(void *implementation);
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,

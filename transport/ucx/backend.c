@@ -40,6 +40,7 @@ const dmg_backend dmg_backend_ucx = {
     .server_reply = dmg_ucx_server_reply,
     .server_break_client = dmg_ucx_server_break_client,
     .server_give_back = dmg_ucx_server_give_back,
+    .server_is_in_files = dmg_ucx_server_is_in_files,
     .client_open = dmg_ucx_client_open,
     .client_close = dmg_ucx_client_close,
     .channel_open = dmg_ucx_channel_open,

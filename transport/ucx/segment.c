@@ -145,9 +145,7 @@ dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_contex
 bool dmg_ucx_segment_give_back(const dmg_ucx_segment *segment, const char *transports, uint64_t offset, uint64_t bytes)
 {
     bool is_private = segment->mapping != NULL && transports[0] == '\0';
-    /* A file in /dev/shm was filled at the start, so that no touch ends a process when others have filled /dev/shm. */
-    bool is_reserved = strcmp(transports, "posix") == 0;
-    return (is_private || (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY && !is_reserved)) &&
+    return (is_private || dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) &&
            madvise(segment->start + offset, bytes, is_private ? MADV_DONTNEED : MADV_REMOVE) == 0;
 }
 

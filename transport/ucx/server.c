@@ -94,6 +94,12 @@ bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t by
     return dmg_ucx_segment_give_back(&server->segment, server->data_transports, offset, bytes);
 }
 
+/** UCX's posix makes files in /dev/shm. */
+bool dmg_ucx_server_is_in_files(void *implementation)
+{
+    return strcmp(((const dmg_ucx_server *)implementation)->data_transports, "posix") == 0;
+}
+
 /* ---- creation ---- */
 
 static bool has_free_hugepages(uint64_t bytes)

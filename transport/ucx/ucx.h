@@ -165,7 +165,7 @@ typedef struct dmg_ucx_segment {
 dmg_status dmg_ucx_segment_create(const dmg_segment_options *options, ucp_context_h context, const char *transports,
                                   dmg_ucx_segment *segment);
 void dmg_ucx_segment_destroy(dmg_ucx_segment *segment);
-/** dmg_server_give_back; false for memory that a card has registered, whose pages are its own, and for /dev/shm. */
+/** dmg_server_give_back; false for memory that a card has registered, whose pages are its own. */
 bool dmg_ucx_segment_give_back(const dmg_ucx_segment *segment, const char *transports, uint64_t offset, uint64_t bytes);
 
 /* ---- segment_modes.c ---- */
@@ -212,6 +212,7 @@ const char *dmg_ucx_server_address(void *implementation);
 void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes);
 void dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why);
 bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
+bool dmg_ucx_server_is_in_files(void *implementation);
 uint32_t dmg_ucx_server_progress(void *implementation);
 void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns);
 void dmg_ucx_server_wake(void *implementation);
