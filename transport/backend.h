@@ -114,7 +114,6 @@ typedef struct dmg_backend {
      * connections stay, and all that comes over them is refused.
      */
     void (*server_break_client)(void *implementation, uint64_t client, const char *why);
-    /** dmg_server_give_back, for segments without a path, in ordinary pages and not prefaulted. */
     /** dmg_server_give_back, for segments in ordinary pages and not prefaulted. */
     bool (*server_give_back)(void *implementation, uint64_t offset, uint64_t bytes);
     /** dmg_server_is_in_files. */
