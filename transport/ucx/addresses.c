@@ -8,63 +8,8 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-
-dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
-                           socklen_t *address_bytes)
-{
-    char host[DMG_ADDRESS_STRING_BYTES];
-    char port[16];
-    const char *port_text = NULL;
-    size_t host_bytes = strlen(text);
-    const char *host_text = text;
-    const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
-    if (bracket != NULL) {
-        host_text = text + 1;
-        host_bytes = (size_t)(bracket - host_text);
-        port_text = bracket[1] == ':' ? bracket + 2 : NULL;
-    } else if (strchr(text, ':') != NULL && strchr(text, ':') == strrchr(text, ':')) {
-        host_bytes = (size_t)(strchr(text, ':') - text);
-        port_text = strchr(text, ':') + 1;
-    }
-    if (host_bytes == 0 || host_bytes >= sizeof(host) || (port_text != NULL && strlen(port_text) >= sizeof(port))) {
-        return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": expected HOST or HOST:PORT", text);
-    }
-    memcpy(host, host_text, host_bytes);
-    host[host_bytes] = '\0';
-    if (port_text != NULL) {
-        snprintf(port, sizeof(port), "%s", port_text);
-    } else {
-        snprintf(port, sizeof(port), "%u", default_port);
-    }
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    int code = getaddrinfo(host, port, &hints, &found);
-    if (code != 0) {
-        return dmg_error(DMG_ERR_ARGUMENT, "address \"%s\": %s: expected HOST or HOST:PORT", text, gai_strerror(code));
-    }
-    memset(address, 0, sizeof(*address));
-    memcpy(address, found->ai_addr, found->ai_addrlen);
-    *address_bytes = found->ai_addrlen;
-    freeaddrinfo(found);
-    return DMG_OK;
-}
-
-void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity)
-{
-    char host[INET6_ADDRSTRLEN] = "";
-    bool is_ipv6 = address->ss_family == AF_INET6;
-    const void *bytes = is_ipv6 ? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
-                                : (const void *)&((const struct sockaddr_in *)address)->sin_addr;
-    inet_ntop(address->ss_family, bytes, host, sizeof(host));
-    if (port == 0) {
-        snprintf(text, capacity, "%s", host);
-    } else {
-        snprintf(text, capacity, is_ipv6 ? "[%s]:%u" : "%s:%u", host, port);
-    }
-}
 
 static bool is_same_host(const struct sockaddr *a, const struct sockaddr_storage *b)
 {
@@ -78,7 +23,7 @@ static bool is_same_host(const struct sockaddr *a, const struct sockaddr_storage
            memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
 }
 
-bool dmg_ucx_is_loopback(const struct sockaddr_storage *address)
+static bool is_loopback_address(const struct sockaddr_storage *address)
 {
     if (address->ss_family == AF_INET) {
         return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
@@ -86,14 +31,15 @@ bool dmg_ucx_is_loopback(const struct sockaddr_storage *address)
     return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes)
+/** Name of the network interface that has this address, or "" for a wildcard or an address of another machine. */
+static void interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes)
 {
     name[0] = '\0';
     struct ifaddrs *interfaces;
     if (getifaddrs(&interfaces) != 0) {
         return;
     }
-    bool is_loopback = dmg_ucx_is_loopback(address);
+    bool is_loopback = is_loopback_address(address);
     for (struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
         if (is_same_host(at->ifa_addr, address) || (is_loopback && (at->ifa_flags & IFF_LOOPBACK))) {
             snprintf(name, name_bytes, "%s", at->ifa_name);
@@ -137,7 +83,7 @@ dmg_status dmg_ucx_confine_tcp(const dmg_ucx_settings *settings, const dmg_strea
 {
     struct sockaddr_storage loopback = {.ss_family = AF_INET};
     ((struct sockaddr_in *)&loopback)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    dmg_ucx_interface_of(&loopback, interface, interface_bytes);
+    interface_of(&loopback, interface, interface_bytes);
     /* With a card beside it, to name the loopback interface would leave out the card. */
     bool is_confined = settings->interfaces[0] != '\0' ? strcmp(settings->interfaces, interface) == 0
                                                        : is_local && strcmp(settings->messages, "tcp") == 0;
@@ -153,7 +99,7 @@ dmg_status dmg_ucx_confine_tcp(const dmg_ucx_settings *settings, const dmg_strea
     }
     interface[0] = '\0';
     if (address != NULL && address->is_network) {
-        dmg_ucx_interface_of(&address->name.room, interface, interface_bytes);
+        interface_of(&address->name.room, interface, interface_bytes);
     }
     return DMG_OK;
 }

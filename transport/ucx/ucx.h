@@ -57,12 +57,6 @@ void dmg_ucx_add_auxiliary_transport(char *transports, size_t capacity);
 
 /* ---- addresses.c ---- */
 
-/** Take "HOST:PORT", "HOST" or "[HOST]:PORT" apart and resolve the host. */
-dmg_status dmg_ucx_resolve(const char *text, uint16_t default_port, struct sockaddr_storage *address,
-                           socklen_t *address_bytes);
-/** Name of the network interface that has this address, or "" for a wildcard or an address of another machine. */
-void dmg_ucx_interface_of(const struct sockaddr_storage *address, char *name, size_t name_bytes);
-bool dmg_ucx_is_loopback(const struct sockaddr_storage *address);
 /**
  * Where a memory node listens: DMG_ERR_ARGUMENT, or the text for dmg_listener_options in `text`; "" for a fresh name on
  * this host.
@@ -132,8 +126,6 @@ dmg_status dmg_ucx_message_context(const dmg_ucx_settings *settings, const char 
                                    ucp_context_h *context);
 /** A context for one-sided operations in shared memory over this transport. */
 dmg_status dmg_ucx_data_context(const char *transport, ucp_context_h *context);
-/** "HOST", "HOST:PORT" or "[HOST]:PORT" of an address; the port is left out when it is 0. */
-void dmg_ucx_print_address(const struct sockaddr_storage *address, uint16_t port, char *text, size_t capacity);
 /** A worker that one thread at a time uses. DMG_ERR_IO when UCX does not make it in DMG_UCX_DEVICE_LIMIT_NS. */
 dmg_status dmg_ucx_worker(ucp_context_h context, ucp_worker_h *worker);
 /** The same with a limit of the caller's; 0 for none, where there is no device and no port to wait for: it saves a
