@@ -229,7 +229,7 @@ class Soak:
         world = self.world
         began = time.monotonic()
         for graph in loaded:
-            world.verify(neighbour, graph, world.large, rng.choice(ALGORITHMS))
+            world.verify(neighbour, graph, world.large, rng.choice(sorted(world.large.answers)))
             world.remove(neighbour, graph)
         self.checked_seconds = time.monotonic() - began
         if name:
