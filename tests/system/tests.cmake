@@ -50,6 +50,8 @@ if(DMGRAPH_PYTHON AND TARGET dmgraph)
   dmg_program_test(fault.leftovers fault/leftovers.py)
   dmg_program_test(fault.memory fault/memory.py)
   dmg_program_test(fault.causes fault/causes.py)
+  # ./test --soak has all faults, for half an hour.
+  dmg_program_test(fault.soak fault/soak.py --few --faults 6 --minutes 10 --transport cxl_shm --seed 1)
 else()
   message(STATUS "No python3: the tests that run the program are left out")
 endif()
