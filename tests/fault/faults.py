@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 
 from harness import (IS_THIN, OK, PEER, check, dmgraph, finish, one_line, path_of, require, slowness, time_out,  # noqa: E402
-                     wait_until)
+                     saw_fault, wait_until)
 from watch import Watched  # noqa: E402
 
 TRANSPORTS = ("cxl_shm", "ucx", "ucx:data=message")
@@ -39,6 +39,18 @@ def told_silence(line):
     """The silence that an error tells, in seconds, or None."""
     told = re.search(r"(?:did not answer|has not answered) for ([0-9.]+) s", line)
     return float(told.group(1)) if told else None
+
+
+def name_of(kind, signal_number):
+    """What a fault is called in docs/reliability.md."""
+    who = {None: "the launcher", "memory-node": "a memory node", "compute-node": "a compute node"}[kind]
+    what = {signal.SIGKILL: "killed (SIGKILL)", signal.SIGSTOP: "stopped for good (SIGSTOP)"}
+    return f"{who} {what.get(signal_number, f'gets {signal_number.name}')}"
+
+
+def phase_of(seconds):
+    """What a run of these tests does so long after its start."""
+    return "one-shot run: " + ("start" if seconds == 0 else "connect, load" if seconds < 0.3 else "compute")
 
 
 def start(transport, *options):
@@ -68,6 +80,7 @@ def with_fault(transport, kind, which, signal_number, phase, options, codes, has
             silence = told_silence(line)
             require(silence is None or silence <= time.monotonic() - began + LATE_SECONDS, f"so long has nobody waited: {line}")
         run.require_nothing_left()
+        saw_fault(name_of(kind, signal_number), phase_of(phase), transport, code, err, time.monotonic() - began)
     finally:
         run.stop()
 
@@ -109,10 +122,13 @@ def suspend(transport, phase, *options):
         time.sleep(2.4 * slowness())
         for pid in everybody:
             os.kill(pid, signal.SIGCONT)
+        began = time.monotonic()
         code, out, err = run.end()
         require(code == OK and err == "", f"exit code {code}: {err}")
         require("verified" in out, f"the answer was not verified: {out}")
         run.require_nothing_left()
+        saw_fault("all of a run stopped longer than the lease, and continued", phase_of(phase), transport, code, err,
+                  time.monotonic() - began)
     finally:
         run.stop()
 
@@ -144,7 +160,7 @@ def suspended():
 def interrupted():
     for transport in TRANSPORTS:
         for phase in PHASES:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 check(f"{number.name} {phase} s after the start over {transport}", with_fault, transport, None, 0, number, phase,
                       (), (128 + number,), False)
             check(f"kill -9 of the launcher {phase} s after the start over {transport}", with_fault, transport, None, 0,
@@ -179,9 +195,11 @@ def interrupted_while_reading():
                            lambda: run.process.poll() is not None or (listens(run.process.pid, number) and has_open(run.process.pid, path)))
                 require(run.process.poll() is None, "the file was read too fast for this test")
                 run.process.send_signal(number)
+                began = time.monotonic()
                 code, _, err = run.end()
                 require(code == 128 + number, f"exit code {code}: {err}")
                 run.require_nothing_left()
+                saw_fault(name_of(None, number), "one-shot run: read the file", "cxl_shm", code, err, time.monotonic() - began)
             finally:
                 run.stop()
         check(f"{number.name} while the file is read", interrupt)

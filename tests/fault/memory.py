@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../system"))
 
 from groups import into, make_group, remove_group, start_hogs  # noqa: E402
-from harness import LIMIT, PROGRAM, check, communicate, finish, one_line, path_of, require, skip, wait_until  # noqa: E402
+from harness import LIMIT, PROGRAM, check, communicate, finish, one_line, path_of, require, saw_fault, skip, wait_until  # noqa: E402
 from watch import is_alive, processes, read  # noqa: E402
 
 def node_pids(launcher, kind):
@@ -37,6 +38,8 @@ def a_compute_node_killed_for_its_groups_limit_says_memory(group):
         sentence = one_line(err)
         require("node" in sentence and "killed by signal 9" in sentence and
                 "limit of memory was reached" in sentence, sentence)
+        saw_fault("a compute node killed for its group's limit of memory", "one-shot run: compute", "cxl_shm", run.returncode, err,
+                  time.monotonic() - began)
     finally:
         for process in (run, *hogs):
             if process.poll() is None:

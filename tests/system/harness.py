@@ -8,10 +8,12 @@ The environment:
   DMGRAPH_DATA        a folder of real graphs and their answers; tests that need it are skipped without it
   DMGRAPH_TEST_DEPTH  full, or thin: fewer configurations, as the sanitizer builds are tested
   DMGRAPH_TEST_SEED   seed of random graphs; printed when a case fails
+  DMGRAPH_TEST_FAULTS a folder for what faults were seen to do: docs/reliability.md is made of it (scripts/fault-table)
 """
 
 import collections
 import itertools
+import json
 import math
 import os
 import random
@@ -221,6 +223,29 @@ def one_line(text):
     lines = [line for line in text.splitlines() if line]
     require(len(lines) == 1, f"one line was expected on the standard error, not {len(lines)}:\n{text[-3000:]}")
     return lines[0]
+
+
+# ---- what faults do ----
+
+_rows = None
+
+
+def saw_fault(fault, phase, transport, code, error, seconds):
+    """
+    Put down what a fault was seen to do, where that is asked for: the exit code, the error, and the seconds until all was told and
+    given back. A negative code is the signal that ended the process.
+    """
+    global _rows
+    place = os.environ.get("DMGRAPH_TEST_FAULTS")
+    if not place:
+        return
+    if _rows is None:
+        os.makedirs(place, exist_ok=True)
+        words = [os.path.splitext(os.path.basename(sys.argv[0]))[0], *sys.argv[1:]]
+        _rows = open(os.path.join(place, "-".join(words).replace("/", "_") + ".jsonl"), "w")
+    _rows.write(json.dumps({"fault": fault, "phase": phase, "transport": transport, "code": code, "error": error.strip(),
+                            "seconds": seconds, "is_thin": IS_THIN}) + "\n")
+    _rows.flush()
 
 
 # ---- configurations ----

@@ -10,7 +10,8 @@ import subprocess
 import threading
 import time
 
-from harness import (IO, LIMIT, MALFORMED, PROGRAM, USAGE, check, communicate, dmgraph, finish, one_line, path_of, require, write)
+from harness import (IO, LIMIT, MALFORMED, PROGRAM, USAGE, check, communicate, dmgraph, finish, one_line, path_of, require,
+                     saw_fault, write)
 
 BANNER = "%%MatrixMarket matrix coordinate "
 
@@ -191,8 +192,10 @@ def no_place_for_the_output():
 def a_full_disk():
     if not os.path.exists("/dev/full"):
         return
+    began = time.monotonic()
     run = dmgraph("run", "cc", write("good.el", "0 1\n"), "--output", "/dev/full", expect=IO)
     require("/dev/full" in one_line(run.err), run.err)
+    saw_fault("the disk is full", "one-shot run: output", "cxl_shm", run.code, run.err, time.monotonic() - began)
 
 
 def a_source_that_is_no_vertex():
@@ -223,9 +226,12 @@ def cut_while_the_result_is_written():
     with open(pipe, "rb") as reader:
         require(len(reader.read(4096)) == 4096, "the result is too short")
         os.truncate(path, 8192)
+        began = time.monotonic()
         reader.read()
     _, errors = communicate(process)
     cut_short(process.returncode, errors.decode(), path)
+    saw_fault("a binary input is cut short", "one-shot run: output", "cxl_shm", process.returncode, errors.decode(),
+              time.monotonic() - began)
 
 
 def cut_at_any_moment():
@@ -237,6 +243,7 @@ def cut_at_any_moment():
     takes = time.monotonic() - began
     for moment in range(12):
         shutil.copy(whole, path)
+        began = time.monotonic()
         process = subprocess.Popen([PROGRAM, "run", "cc", path, "--cns", "2", "--quiet", "--no-progress", "--output", "-"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         timer = threading.Timer(takes * moment / 12, os.truncate, (path, 8192 if moment % 2 else 4096 * 300 + 8))
@@ -249,6 +256,8 @@ def cut_at_any_moment():
         else:
             require(process.returncode == MALFORMED, f"exit code {process.returncode}: {errors.decode()}")
             require(path in one_line(errors.decode()), errors.decode())
+            saw_fault("a binary input is cut short", "one-shot run: at any moment", "cxl_shm", process.returncode, errors.decode(),
+                      max(0, time.monotonic() - began - takes * moment / 12))
 
 
 def main():

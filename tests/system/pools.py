@@ -16,7 +16,7 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
 
 from harness import (IS_THIN, LIMIT, MALFORMED, OK, PEER, PROGRAM, SEED, USAGE, Failure, check, communicate, compare,  # noqa: E402
-                     dmgraph, finish, folder, one_line, path_of, read_answer, require, time_out, wait_until, write)
+                     dmgraph, finish, folder, one_line, path_of, read_answer, require, saw_fault, time_out, wait_until, write)
 from watch import held_by_others, is_alive, processes, read, shared_memory, unix_sockets  # noqa: E402
 
 TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
@@ -554,12 +554,15 @@ def runs_that_die_leave_the_pool_as_it_was():
                 busy.send_signal(number)
             else:
                 os.kill(children(victim)[0], number)
+            began = time.monotonic()
             code, _, err = end(busy)
             require(code == {"launcher": -9 if number == signal.SIGKILL else 143, "compute-node": PEER}[victim], f"{code} {err}")
             if number != signal.SIGKILL or victim != "launcher":
                 one_line(err)
             wait_until("the end of its nodes", lambda: not children("compute-node"))
             wait_until("that all memory is free again", lambda: allocated() == full)
+            saw(victim.replace("compute-", "a compute ").replace("launcher", "the launcher") +
+                (" killed (SIGKILL)" if number == signal.SIGKILL else f" gets {number.name}"), "pool: compute", code, err, began)
             answer_of("cc", "small", "--cns", 2, "--threads", 1)
         run("unload", "small", "--pool", "p")
         wait_until("an empty pool", lambda: sum(allocated()) == 0)
@@ -576,6 +579,7 @@ def loads_that_die_leave_nothing():
             wait_until("nodes that load", lambda: children("compute-node") or load.poll() is not None)
             time.sleep(rng.random() * 0.1)
             nodes = children("compute-node")
+            began = time.monotonic()
             if victim == "launcher":
                 load.send_signal(number)
             elif nodes:
@@ -593,6 +597,9 @@ def loads_that_die_leave_nothing():
                 require(number == signal.SIGKILL and victim == "launcher", f"the load failed, and the graph is there: {err}")
                 run("unload", "slow", "--pool", "p")
             wait_until("an empty pool", lambda: sum(allocated()) == 0)
+            if code != OK:
+                saw(f"the launcher {'killed (SIGKILL)' if number == signal.SIGKILL else 'gets ' + number.name}"
+                    if victim == "launcher" else "a compute node killed (SIGKILL)", "pool: load", code, err, began)
         wait_until("a free name", lambda: run("load", DENSE_IDS, "--pool", "p", "--as", "slow", expect=None).code == OK)
 
 
@@ -605,13 +612,17 @@ def a_memory_node_that_dies_in_a_run():
                 busy = begin("run", "pagerank", "small", "--pool", "p", "--cns", 2, *ENDLESS)
                 wait_until("a run", lambda: allocated() != full and len(children("compute-node")) == 2)
                 os.kill(status()["memory_nodes"][1]["pid"], signal.SIGKILL)
+                began = time.monotonic()
                 code, _, err = end(busy)
                 require(code == PEER and "memory node 1" in one_line(err), f"{code} {err}")
+                saw("a memory node killed (SIGKILL)", "pool: compute", code, err, began)
             else:
                 for words in (("run", "cc", "small", "--pool", "p"), ("list", "--pool", "p"), ("pool", "status", "p"),
                               ("load", SMALL, "--pool", "p", "--as", "y"), ("unload", "small", "--pool", "p")):
+                    began = time.monotonic()
                     error = run(*words, expect=PEER).err
                     require("memory node 1" in one_line(error) and "dead" in error, error)
+                    saw("a memory node killed (SIGKILL)", "pool: idle, and then any command", PEER, error, began)
         require("dead" in run("pool", "status", "p", expect=PEER).out, "the status does not say it")
         require("1 of 2" in run("pool", "clean").out, "clean does not say why it leaves the pool")
         require("dead before" in run("pool", "stop", "p").out, "stop does not say it")
@@ -625,17 +636,22 @@ def a_memory_node_that_dies_in_a_load():
         load = begin("load", path_of("slow.dmg"), "--pool", "p", "--as", "slow", "--cns", 2, "--threads", 1)
         wait_until("nodes that load", lambda: children("compute-node") or load.poll() is not None)
         os.kill(json.load(open(os.path.join(POOLS, "p.pool")))["nodes"][1]["pid"], signal.SIGKILL)
+        began = time.monotonic()
         code, _, err = end(load)
         require(code in (OK, PEER), f"{code} {err}")
         if code == PEER:
             require("memory node 1" in one_line(err), err)
+            saw("a memory node killed (SIGKILL)", "pool: load", code, err, began)
 
 
 def a_stopped_memory_node_is_ended_by_force():
     with Pool(mns=1, peer_timeout=time_out(1)):
         pid = status()["memory_nodes"][0]["pid"]
         os.kill(pid, signal.SIGSTOP)
-        one_line(run("list", "--pool", "p", expect=PEER).err)
+        began = time.monotonic()
+        error = run("list", "--pool", "p", expect=PEER).err
+        one_line(error)
+        saw("a memory node stopped for good (SIGSTOP)", "pool: idle, and then any command", PEER, error, began)
         require("killed" in run("pool", "stop", "p").out, "stop does not say it")
         require(not is_alive(pid), "it is alive")
         run(*Pool(mns=1).words)
@@ -647,6 +663,10 @@ def quarantined(pool="p"):
 
 # Where compute nodes reach a segment by themselves, what one had that was given up waits for its end.
 WAITS = TRANSPORT != "ucx:data=message"
+
+
+def saw(fault, phase, code, error, began):
+    saw_fault(fault, phase, TRANSPORT, code, error, time.monotonic() - began)
 
 
 def endless_run(graph, *options):
@@ -674,11 +694,13 @@ def a_run_that_is_suspended_loses_its_lease_and_says_so():
             require(all(f"process {pid}" in text for pid in nodes), text)
         for pid in everybody:
             os.kill(pid, signal.SIGCONT)
+        began = time.monotonic()
         code, _, err = end(busy)
         require(code == PEER, f"{code} {err}")
         line = one_line(err)
         require("silent for longer than the peer timeout" in line, line)
         wait_until("the end of the quarantine", lambda: allocated() == full)
+        saw("all of a run stopped longer than the lease, and continued", "pool: compute", code, err, began)
         require(quarantined() == 0 and all(node["quarantined_for"] == [] for node in status()["memory_nodes"]), status())
         answer_of("cc", "graph", "--cns", 2, "--threads", 1)
         run("unload", "graph", "--pool", "p")
@@ -709,10 +731,12 @@ def a_run_that_was_stopped_overwrites_nothing():
                 require("wait for the end of process" in error and any(str(pid) in error for pid in nodes), error)
             for pid in everybody:
                 os.kill(pid, signal.SIGCONT)
+            began = time.monotonic()
             code, _, err = end(busy)
             require(code == PEER, f"{code} {err}")
             require("silent for longer than the peer timeout" in one_line(err), err)
             wait_until("the end of the quarantine", lambda: quarantined() == 0)
+            saw("a run that was given up writes on, over what others loaded", "pool: compute", code, err, began)
             # The last makes room for what a run needs.
             run("unload", loads.pop(), "--pool", "p")
             for name in loads:
@@ -821,8 +845,10 @@ def a_stopped_run_that_is_killed_gives_back_what_waited():
     with Pool(peer_timeout=time_out(0.6)):
         full, busy, nodes = endless_run(SMALL)
         os.kill(nodes[0], signal.SIGSTOP)
-        end(busy)  # the launcher ends its nodes, the stopped one too
+        began = time.monotonic()
+        code, _, err = end(busy)  # the launcher ends its nodes, the stopped one too
         wait_until("the end of the quarantine", lambda: allocated() == full)
+        saw("a compute node stopped for good (SIGSTOP)", "pool: compute", code, err, began)
         require(quarantined() == 0, status())
 
 

@@ -6,7 +6,7 @@ find_program(DMGRAPH_PYTHON python3)
 function(dmg_program_test name script)
   add_test(NAME ${name} COMMAND ${DMGRAPH_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN})
   set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "DMGRAPH_PROGRAM=$<TARGET_FILE:dmgraph>;PYTHONUNBUFFERED=1"
+    ENVIRONMENT "DMGRAPH_PROGRAM=$<TARGET_FILE:dmgraph>;PYTHONUNBUFFERED=1;DMGRAPH_TEST_FAULTS=${CMAKE_BINARY_DIR}/tests/faults"
     SKIP_RETURN_CODE 77
     COST 20
     TIMEOUT 1800)
@@ -50,6 +50,11 @@ if(DMGRAPH_PYTHON AND TARGET dmgraph)
   dmg_program_test(fault.leftovers fault/leftovers.py)
   dmg_program_test(fault.memory fault/memory.py)
   dmg_program_test(fault.causes fault/causes.py)
+  # The last: every row of the document is one that these tests have just seen. What times say is not compared.
+  add_test(NAME fault.table COMMAND ${PROJECT_SOURCE_DIR}/scripts/fault-table ${CMAKE_BINARY_DIR}/tests/faults --check
+    ${PROJECT_SOURCE_DIR}/docs/reliability.md)
+  set_tests_properties(fault.table PROPERTIES SKIP_RETURN_CODE 77 DEPENDS
+    "fault.killed_nodes;fault.stopped_nodes;fault.suspended;fault.interrupted;fault.memory;system.malformed;system.pools.cxl_shm;system.pools.ucx;system.pools.given_up.none;system.pools.given_up.message")
   # ./test --soak has all faults, for half an hour.
   dmg_program_test(fault.soak fault/soak.py --few --faults 6 --minutes 10 --transport cxl_shm --seed 1)
 else()
