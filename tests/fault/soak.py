@@ -9,7 +9,7 @@ A soak: random faults, one after another, while two users load, run and unload i
   --seed S          what is done, and when, follows from it and from the number of the step alone; printed
   --first STEP      begin with this step: what a step does can be seen again without those before
   --few             one fault of each target, for a test that takes seconds
-  --events FILE     every event as a line of JSON (build of the plan, signals, ends, checkpoints)
+  --events FILE     every event as a line of JSON (plans, signals, ends, checkpoints)
 
 Each step begins a job of one user and another of his neighbour, does something to the first (kills, stops and continues, interrupts its
 launcher, one of its compute nodes, or all of them; now and then a memory node), and then requires: whoever says that he succeeded has
@@ -280,7 +280,6 @@ class Soak:
             self.guarded(f"last checkpoint over {self.transport}", self.checkpoint)
         if self.is_intact:
             self.guarded(f"end of the pool over {self.transport}", self.world.stop_pool)
-        require_cleared(self.world)
 
     def checkpoint(self):
         exact, resident = self.world.checkpoint()
@@ -319,10 +318,15 @@ def main():
     ends = time.monotonic() + 60 * options.minutes
     events = open(options.events, "a") if options.events else None
     soaks = []
-    for index, transport in enumerate(transports):
-        soak = Soak(transport, options, events)
-        soaks.append(soak)
-        soak.run((ends - time.monotonic()) / (len(transports) - index))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        for index, transport in enumerate(transports):
+            soak = Soak(transport, options, events)
+            soaks.append(soak)
+            soak.run((ends - time.monotonic()) / (len(transports) - index))
+    finally:
+        for soak in soaks:  # also when it is interrupted
+            require_cleared(soak.world)
     for soak in soaks:
         soak.summary()
     print(f"\nfaults: {sum(soak.faults for soak in soaks)}, wrong: {sum(soak.wrong for soak in soaks)}, seed {options.seed}")
