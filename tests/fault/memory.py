@@ -15,6 +15,7 @@ from groups import into, make_group, remove_group, start_hogs  # noqa: E402
 from harness import LIMIT, PROGRAM, check, communicate, finish, one_line, path_of, require, saw_fault, skip, wait_until  # noqa: E402
 from watch import is_alive, processes, read  # noqa: E402
 
+
 def node_pids(launcher, kind):
     return [pid for pid in processes() if is_alive(pid) and kind in read(f"/proc/{pid}/cmdline").split(b"\0") and
             f"PPid:\t{launcher}\n".encode() in read(f"/proc/{pid}/status")]
