@@ -264,9 +264,11 @@ class World:
             status = dict(line.split(":", 1) for line in read(f"/proc/{pid}/status").decode().splitlines())
             exact[f"descriptors of memory node {index}"] = len(os.listdir(f"/proc/{pid}/fd"))
             exact[f"threads of memory node {index}"] = int(status["Threads"])
-            exact[f"pages of memory node {index}"] = segment_bytes(pid)
-            exact[f"files in memory of memory node {index}"] = len(set(re.findall(rb"/dev/shm/\S+", read(f"/proc/{pid}/maps"))))
-            resident.append(int(status["RssAnon"].split()[0]) << 10)
+            shared, own = segment_bytes(pid)
+            exact[f"pages of memory node {index}"] = shared if is_sanitized() else shared + own
+            mapped = re.findall(rb"/dev/shm/\S+", read(f"/proc/{pid}/maps"))
+            exact[f"files in memory of memory node {index}"] = len(set(mapped))
+            resident.append((int(status["RssAnon"].split()[0]) << 10) - own)
         return exact, resident
 
     def checkpoint(self):
@@ -317,13 +319,17 @@ class World:
 
 
 def segment_bytes(pid):
-    """Bytes of the pages that a memory node's segment has, whoever touched them: of its large mappings that are shared."""
-    total = 0
+    """Bytes of the pages that a memory node's segment has, of its large mappings: those that are shared, whoever touched them, and its own,
+    as the segment is where all goes by message (and as much else that a sanitizer has)."""
+    shared = own = 0
     for line in read(f"/proc/{pid}/smaps").decode().splitlines():
         words = line.split()
         if "-" in words[0] and not words[0].endswith(":"):
             begin, end = (int(word, 16) for word in words[0].split("-"))
-            is_segment = end - begin >= 64 << 20 and "s" in words[1]
-        elif is_segment and words[0] == "Size:":
-            total += os.stat(f"/proc/{pid}/map_files/{begin:x}-{end:x}").st_blocks * 512
-    return total
+            is_segment = end - begin >= 64 << 20
+            is_shared = "s" in words[1]
+        elif is_segment and is_shared and words[0] == "Size:":
+            shared += os.stat(f"/proc/{pid}/map_files/{begin:x}-{end:x}").st_blocks * 512
+        elif is_segment and not is_shared and words[0] == "Rss:":
+            own += int(words[1]) << 10
+    return shared, own
