@@ -133,6 +133,29 @@ def suspend(transport, phase, *options):
         run.stop()
 
 
+def short_stop(transport, kind):
+    """One process stops for less than the lease: all wait for it, and nothing is lost."""
+    run = Watched("run", "pagerank", SMALL_GRAPH, "--transport", transport, "--mns", MNS, "--cns", CNS, "--threads", 1,
+                  "--iterations", ITERATIONS[transport], "--tolerance", 0, "--verify", "--peer-timeout", time_out(4))
+    try:
+        nodes = run.wait_for_nodes("compute-node", CNS)
+        victim = run.process.pid if kind is None else nodes[0] if kind == "compute-node" else run.nodes(kind)[0]
+        time.sleep(0.3)
+        require(run.process.poll() is None, "the run ended before the fault")
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(0.8)
+        os.kill(victim, signal.SIGCONT)
+        began = time.monotonic()
+        code, out, err = run.end()
+        require(code == OK and err == "" and "verified" in out, f"exit code {code}: {err}{out}")
+        run.require_nothing_left()
+        who = name_of(kind, signal.SIGSTOP).split(" stopped")[0]
+        saw_fault(f"{who} stopped shorter than the lease, and continued", "one-shot run: compute", transport, code, err,
+                  time.monotonic() - began)
+    finally:
+        run.stop()
+
+
 def short_timeout_and_busy_nodes(transport):
     """Nodes that are busy with their pages while they start: the run goes well, or one sentence says for how long one was silent."""
     run = Watched("run", "cc", SMALL_GRAPH, "--transport", transport, "--mns", MNS, "--memory", "256M", "--prefault",
@@ -153,6 +176,9 @@ def suspended():
     for transport in ITERATIONS:
         for phase in (0, 0.3) if transport in TRANSPORTS[:2] and not IS_THIN else (0.1,):
             check(f"all stopped {phase} s after their start, and continued, over {transport}", suspend, transport, phase)
+    for transport in TRANSPORTS:
+        for kind in (None, "memory-node", "compute-node"):
+            check(f"a short stop of the {kind or 'launcher'} over {transport}", short_stop, transport, kind)
     for transport in TRANSPORTS[:2]:
         check(f"a short peer timeout and busy nodes over {transport}", short_timeout_and_busy_nodes, transport)
 

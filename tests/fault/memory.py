@@ -39,7 +39,7 @@ def a_compute_node_killed_for_its_groups_limit_says_memory(group):
         sentence = one_line(err)
         require("node" in sentence and "killed by signal 9" in sentence and
                 "limit of memory was reached" in sentence, sentence)
-        saw_fault("a compute node killed for its group's limit of memory", "one-shot run: compute", "cxl_shm", run.returncode, err,
+        saw_fault("a node killed for its group's limit of memory", "one-shot run: compute", "cxl_shm", run.returncode, err,
                   time.monotonic() - began)
     finally:
         for process in (run, *hogs):

@@ -561,7 +561,7 @@ def runs_that_die_leave_the_pool_as_it_was():
                 one_line(err)
             wait_until("the end of its nodes", lambda: not children("compute-node"))
             wait_until("that all memory is free again", lambda: allocated() == full)
-            saw(victim.replace("compute-", "a compute ").replace("launcher", "the launcher") +
+            saw(victim.replace("compute-node", "a compute node").replace("launcher", "the launcher") +
                 (" killed (SIGKILL)" if number == signal.SIGKILL else f" gets {number.name}"), "pool: compute", code, err, began)
             answer_of("cc", "small", "--cns", 2, "--threads", 1)
         run("unload", "small", "--pool", "p")
