@@ -244,6 +244,9 @@ static int run_load(dmg_settings *settings)
     run->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_NO_PROGRESS));
     dmg_status status = complete_settings(run);
     if (status == DMG_OK) {
+        status = dmg_run_check_descriptors(run);
+    }
+    if (status == DMG_OK) {
         status = dmg_pool_job_name("load", run->job_name);
     }
     if (status == DMG_OK) {

@@ -7,6 +7,7 @@
 #include "cli/link_options.h"
 #include "cli/perf.h"
 #include "core/base/error.h"
+#include "core/base/topology.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,9 @@ static dmg_status calibrate(void *context)
 static dmg_status go(perf_run *perf)
 {
     bool is_calibration = dmg_flag(perf->settings, DMG_OPTION_CALIBRATE);
+    perf->pool.threads = dmg_has(perf->settings, DMG_OPTION_FIT) ? dmg_topology_usable_cpus()
+                         : is_calibration                        ? 2
+                                                                 : most_threads(perf);
     dmg_status status = dmg_perf_pool_start(&perf->pool);
     if (status == DMG_OK) {
         status = dmg_launcher_call(perf->pool.launcher, is_calibration ? calibrate : measure, perf);

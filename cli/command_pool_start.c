@@ -8,6 +8,7 @@
  */
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/descriptors.h"
 #include "cli/exit_code.h"
 #include "cli/launcher.h"
 #include "cli/pool_client.h"
@@ -211,6 +212,17 @@ static json_t *setup(const pool_start *start, uint32_t node)
     return object;
 }
 
+/** For the nodes themselves, and to see that they serve; what runs will need of them is asked then. */
+static dmg_status check_descriptors(const pool_start *start)
+{
+    const dmg_pool_file *file = &start->client.file;
+    const dmg_descriptor_users users = {.transport = file->transport,
+                                        .memory_nodes = file->node_count,
+                                        .started_memory_nodes = file->node_count,
+                                        .own_channels = DMG_CLIENT_OTHER_CHANNELS};
+    return dmg_descriptors_check(&users);
+}
+
 static dmg_status start_nodes(pool_start *start)
 {
     const dmg_pool_file *file = &start->client.file;
@@ -325,6 +337,9 @@ static int run(dmg_settings *settings)
     start->bar = dmg_progress_bar_create(!dmg_flag(settings, DMG_OPTION_QUIET));
     if (status == DMG_OK) {
         status = complete_settings(start);
+    }
+    if (status == DMG_OK) {
+        status = check_descriptors(start);
     }
     if (status == DMG_OK) {
         status = open_folder(start);

@@ -358,6 +358,9 @@ static int run_run(dmg_settings *settings)
         status = complete_settings(run);
     }
     if (status == DMG_OK) {
+        status = dmg_run_check_descriptors(run);
+    }
+    if (status == DMG_OK) {
         status = dmg_pool_job_name("run", run->job_name);
     }
     if (status == DMG_OK) {

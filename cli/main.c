@@ -8,12 +8,12 @@
 #include "cli/node_control.h"
 #include "cli/pool_file.h"
 #include "cli/standard_output.h"
+#include "core/base/descriptors.h"
 #include "core/base/error.h"
 #include "transport/transport.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 static const dmg_command *const commands[] = {&dmg_command_run,
@@ -215,20 +215,10 @@ static int conclude(int code)
     return code;
 }
 
-/** A channel takes descriptors in both its ends, and the usual soft limit is there for programs that use select. Nodes
- * inherit it. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    raise_descriptor_limit();
+    /* The usual soft limit is there for programs that use select. */
+    dmg_descriptors_raise_limit();
     /* First, since what is found out about the standard descriptors would not outlive it. */
     if (dmg_transport_prepare()) {
         execv("/proc/self/exe", argv); /* when that fails, what was read early is all that is wrong */

@@ -28,6 +28,7 @@
 
 typedef struct dmg_perf_pool {
     const dmg_settings *settings;
+    uint32_t threads; /**< that measure at the same time, at most */
     dmg_launcher *launcher;
     dmg_child *child;
     uint8_t token[DMG_TOKEN_BYTES];

@@ -1,4 +1,5 @@
 #include "cli/control.h"
+#include "cli/descriptors.h"
 #include "cli/link_options.h"
 #include "cli/perf.h"
 #include "cli/pool_client.h"
@@ -56,10 +57,24 @@ static json_t *setup_of(const dmg_perf_pool *pool)
     return setup;
 }
 
+/* Each thread has a channel; one more touches or allocates beside them. */
+static dmg_status check_descriptors(const dmg_perf_pool *pool)
+{
+    const dmg_descriptor_users users = {.transport = dmg_value_text(pool->settings, DMG_OPTION_TRANSPORT),
+                                        .memory_nodes = 1,
+                                        .started_memory_nodes = 1,
+                                        .own_channels = pool->threads + DMG_CLIENT_OTHER_CHANNELS,
+                                        .remedy = "measure fewer --thread-counts"};
+    return dmg_descriptors_check(&users);
+}
+
 dmg_status dmg_perf_pool_start(dmg_perf_pool *pool)
 {
     const uint64_t bytes = SEGMENT_BYTES;
-    dmg_status status = dmg_launcher_create(&pool->launcher);
+    dmg_status status = check_descriptors(pool);
+    if (status == DMG_OK) {
+        status = dmg_launcher_create(&pool->launcher);
+    }
     if (status == DMG_OK) {
         status = dmg_segments_check_room(pool->settings, &bytes, 1);
     }

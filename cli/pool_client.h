@@ -30,8 +30,8 @@ dmg_status dmg_pool_job_name(const char *what, char name[DMG_POOL_JOB_NAME_BYTES
 dmg_status dmg_pool_check_alive(const dmg_pool_file *file);
 
 /**
- * Before compute nodes are started: whether the pool lets one job have so many, with so many channels each.
- * DMG_ERR_LIMIT says what it lets. Blocking.
+ * Before compute nodes are started: whether the pool lets one job have so many, with so many channels each, and its
+ * memory nodes have descriptors left for them. DMG_ERR_LIMIT says what it lets, or how many are left. Blocking.
  */
 dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each);
 /** Become the pool's admin, by the secret that lies beside its file. Blocking. */

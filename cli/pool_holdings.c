@@ -56,7 +56,7 @@ static dmg_status ask_node(dmg_channel *channel, uint16_t node, uint64_t own_job
 {
     dmg_pool_refusals refusals;
     dmg_pool_holding holding = {0};
-    dmg_status status = dmg_pool_ask_limits(channel, node, &holdings->limits, &refusals);
+    dmg_status status = dmg_pool_ask_limits(channel, node, &holdings->limits, &refusals, NULL);
     if (status != DMG_OK) {
         return status;
     }

@@ -109,6 +109,8 @@ void dmg_run_choose_threads(dmg_run *run);
  * and for --json.
  */
 const char *dmg_run_lost_weights_remedy(const dmg_run *run);
+/** Whether this program and the nodes that it will start can have the descriptors that they need. Before any starts. */
+dmg_status dmg_run_check_descriptors(const dmg_run *run);
 /** What a pool has to let the compute nodes have, before they are started (dmg_pool_client_check_limits). */
 dmg_status dmg_run_pool_check_limits(const dmg_run *run);
 /** How the graph is to be stored. */

@@ -1,6 +1,7 @@
 #include "cli/run.h"
 
 #include "cli/control.h"
+#include "cli/descriptors.h"
 #include "cli/engine_options.h"
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
@@ -256,6 +257,19 @@ static dmg_status take_message(void *context, dmg_child *child, json_t *message)
 }
 
 /* ---- starting ---- */
+
+dmg_status dmg_run_check_descriptors(const dmg_run *run)
+{
+    const dmg_descriptor_users users = {.transport = dmg_value_text(run->settings, DMG_OPTION_TRANSPORT),
+                                        .memory_nodes = run->mn_count,
+                                        .started_memory_nodes = run->pool ? 0 : run->mn_count,
+                                        .compute_nodes = run->cn_count,
+                                        .compute_node_channels = run->threads + DMG_CLIENT_OTHER_CHANNELS,
+                                        .own_channels = DMG_CLIENT_OTHER_CHANNELS,
+                                        .remedy = run->pool ? "take fewer --cns or --threads"
+                                                            : "take fewer --mns, --cns or --threads"};
+    return dmg_descriptors_check(&users);
+}
 
 static bool all_have_addresses(void *context)
 {

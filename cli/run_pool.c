@@ -4,6 +4,7 @@
  */
 #include "cli/run.h"
 
+#include "cli/descriptors.h"
 #include "cli/pool_graph.h"
 #include "cli/systems.h"
 #include "cli/text.h"
@@ -88,12 +89,9 @@ static void show_store(dmg_run *run)
     dmg_set_number(run->settings, DMG_OPTION_TINY_CHUNKS, store->tiny_chunk_count);
 }
 
-/** Beside its workers' channels a compute node has one to begin with, and that of its lease. */
-#define OTHER_CHANNELS 2
-
 dmg_status dmg_run_pool_check_limits(const dmg_run *run)
 {
-    return dmg_pool_client_check_limits(run->pool, run->cn_count, run->threads + OTHER_CHANNELS);
+    return dmg_pool_client_check_limits(run->pool, run->cn_count, run->threads + DMG_CLIENT_OTHER_CHANNELS);
 }
 
 dmg_status dmg_run_pool_attach(void *context)

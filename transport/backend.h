@@ -77,6 +77,9 @@ typedef struct dmg_backend {
     dmg_status (*segment_demand)(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                  dmg_segment_demand *demand);
 
+    /** dmg_transport_count_descriptors; `*descriptors` is zeroed before. */
+    dmg_status (*descriptors)(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors);
+
     /* Memory-node side. `server` is for calling up. */
     dmg_status (*server_create)(dmg_server *server, const dmg_server_options *options,
                                 const dmg_transport_parameters *parameters, void **implementation);

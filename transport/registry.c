@@ -143,6 +143,15 @@ dmg_status dmg_transport_trust(const char *transport, char *trusting, size_t cap
     return dmg_transport_parse(trusting, &backend, &parameters);
 }
 
+dmg_status dmg_transport_count_descriptors(const char *transport, dmg_transport_descriptors *descriptors)
+{
+    const dmg_backend *backend;
+    dmg_transport_parameters parameters;
+    *descriptors = (dmg_transport_descriptors){0};
+    dmg_status status = dmg_transport_parse(transport, &backend, &parameters);
+    return status == DMG_OK ? backend->descriptors(&parameters, descriptors) : status;
+}
+
 typedef struct sweep_report {
     dmg_transport_removed removed;
     void *context;

@@ -106,6 +106,20 @@ void dmg_transport_announce(const char *transport);
 /** The transport string that says, too, that who can reach the network may be trusted. DMG_ERR_ARGUMENT when the
  * backend has no use for that, or the string is too long. */
 dmg_status dmg_transport_trust(const char *transport, char *trusting, size_t capacity);
+/**
+ * Descriptors that processes have open at once over a transport, at most, beside those that they have anyhow. What is
+ * not used in the end may be counted.
+ */
+typedef struct dmg_transport_descriptors {
+    uint32_t server;         /**< of a memory node that nobody is connected to */
+    uint32_t server_channel; /**< for each channel that reaches it */
+    uint32_t client;
+    uint32_t client_channel;    /**< for each of its channels, also the one that keeps its leases */
+    uint32_t client_connection; /**< for each channel and memory node */
+} dmg_transport_descriptors;
+
+/** DMG_ERR_ARGUMENT, DMG_ERR_UNSUPPORTED: the transport string is wrong. Opens nothing. */
+dmg_status dmg_transport_count_descriptors(const char *transport, dmg_transport_descriptors *descriptors);
 /** Told of each file that dmg_transport_sweep has removed: its path, and what its pages took. */
 typedef void (*dmg_transport_removed)(void *context, const char *path, uint64_t bytes);
 

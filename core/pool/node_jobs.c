@@ -1,6 +1,7 @@
 /* The messages about jobs, which node 0 keeps, about who is in them, and about what they may. */
 #include "core/pool/node_state.h"
 
+#include "core/base/descriptors.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 
@@ -135,7 +136,8 @@ dmg_status dmg_node_handle_admin(dmg_memory_node *node, const dmg_request *reque
 
 dmg_status dmg_node_handle_limits(dmg_memory_node *node, const dmg_request *request)
 {
-    dmg_pool_limits_reply reply = {.limits = node->rights.limits, .refusals = node->rights.refusals};
+    dmg_pool_limits_reply reply = {
+        .limits = node->rights.limits, .refusals = node->rights.refusals, .descriptors_left = dmg_descriptors_left()};
     return dmg_node_answer(node, request, &reply, sizeof reply);
 }
 

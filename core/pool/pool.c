@@ -157,7 +157,7 @@ dmg_status dmg_pool_holding_next(dmg_channel *channel, uint16_t node, uint64_t a
 }
 
 dmg_status dmg_pool_ask_limits(dmg_channel *channel, uint16_t node, dmg_pool_limits *limits,
-                               dmg_pool_refusals *refusals)
+                               dmg_pool_refusals *refusals, uint64_t *descriptors_left)
 {
     dmg_pool_header request = dmg_pool_header_make();
     dmg_pool_limits_reply reply;
@@ -168,6 +168,9 @@ dmg_status dmg_pool_ask_limits(dmg_channel *channel, uint16_t node, dmg_pool_lim
     }
     if (status == DMG_OK && refusals != NULL) {
         *refusals = reply.refusals;
+    }
+    if (status == DMG_OK && descriptors_left != NULL) {
+        *descriptors_left = reply.descriptors_left;
     }
     return status;
 }

@@ -71,9 +71,12 @@ typedef struct dmg_pool_holding {
 
 /** The first job behind `after` that has anything on the node. */
 dmg_status dmg_pool_holding_next(dmg_channel *channel, uint16_t node, uint64_t after, dmg_pool_holding *holding);
-/** What a job may have of a node, and what was refused there so far; each may be NULL. */
+/**
+ * What a job may have of a node, what was refused there so far, and how many descriptors the node can open beside those
+ * that it has now (UINT64_MAX: any number); each may be NULL.
+ */
 dmg_status dmg_pool_ask_limits(dmg_channel *channel, uint16_t node, dmg_pool_limits *limits,
-                               dmg_pool_refusals *refusals);
+                               dmg_pool_refusals *refusals, uint64_t *descriptors_left);
 /** From now on, on all nodes, this client may do what otherwise only owners may. DMG_ERR_DENIED for a wrong secret. */
 dmg_status dmg_pool_administer(dmg_channel *channel, const uint8_t admin[DMG_SECRET_BYTES]);
 

@@ -106,6 +106,7 @@ typedef struct dmg_pool_admin_request {
 typedef struct dmg_pool_limits_reply {
     dmg_pool_limits limits;
     dmg_pool_refusals refusals;
+    uint64_t descriptors_left; /**< dmg_descriptors_left */
 } dmg_pool_limits_reply;
 
 /** Bytes of a job's extents on the node, which are kept now, or were freed. */

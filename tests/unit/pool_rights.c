@@ -54,7 +54,7 @@ static dmg_status send_raw(const guest *from, uint16_t node, uint32_t type, cons
 static uint64_t refused_for_rights(uint16_t node)
 {
     dmg_pool_refusals refusals = {0};
-    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, node, NULL, &refusals), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, node, NULL, &refusals, NULL), DMG_OK);
     return refusals.rights;
 }
 
@@ -322,7 +322,7 @@ static void a_job_has_no_more_memory_than_it_may_and_another_has_its_own(void)
     CU_ASSERT_EQUAL(dmg_pool_allocate(other.channel, 0, other.job.id, 64 * KIB, &more), DMG_OK);
     CU_ASSERT_EQUAL(dmg_pool_free(one.channel, second), DMG_OK);
     CU_ASSERT_EQUAL(dmg_pool_allocate(one.channel, 0, one.job.id, 4 * KIB, &second), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, 0, &limits, &refusals), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, 0, &limits, &refusals, NULL), DMG_OK);
     CU_ASSERT_EQUAL(limits.job_memory_bytes, 64 * KIB);
     CU_ASSERT_EQUAL(refusals.memory, 2);
     guest_go(&one);
@@ -373,7 +373,7 @@ static void a_job_has_no_more_compute_nodes_than_it_may(void)
     start_limited(&(dmg_pool_limits){.job_clients = 1});
     CU_ASSERT_EQUAL(dmg_job_join(channel, &dmg_test_pass, "two", 0, 2, &job), DMG_ERR_LIMIT);
     CU_ASSERT_TRUE(message_has("lets one job have 1"));
-    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, 0, NULL, &refusals), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, 0, NULL, &refusals, NULL), DMG_OK);
     CU_ASSERT_EQUAL(refusals.clients, 1);
     guest_come(&two, &stranger_pass, "one");
     /* Who is in it cannot be in it any number of times. */
@@ -417,7 +417,7 @@ static void a_client_with_too_many_channels_is_refused_and_others_are_not(void)
     }
     CU_ASSERT_TRUE(status == DMG_ERR_LIMIT || status == DMG_ERR_PEER);
     CU_ASSERT_TRUE(message_has("more channels than the pool lets one job have, 5"));
-    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, 0, NULL, &refusals), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_pool_ask_limits(channel, 0, NULL, &refusals, NULL), DMG_OK);
     CU_ASSERT_TRUE(refusals.channels >= 1);
     for (uint32_t i = 0; i < CHANNELS_MAX; i++) {
         dmg_channel_close(channels[i]);

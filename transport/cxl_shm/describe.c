@@ -133,6 +133,7 @@ const dmg_backend dmg_backend_cxl_shm = {
     .describe = dmg_shm_describe,
     .parameter_keys = parameter_keys,
     .segment_demand = dmg_shm_segment_demand,
+    .descriptors = dmg_shm_descriptors,
     .sweep = dmg_shm_sweep,
     .server_has_files = dmg_shm_server_has_files,
     .server_create = dmg_shm_server_create,

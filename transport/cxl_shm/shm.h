@@ -302,6 +302,7 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
 #define DMG_SHM_BEHIND_MAX (DMG_SHM_IDENTITY_BYTES + DMG_SHM_AREAS_MAX * DMG_SHM_AREA_BYTES)
 /** Whether clients connect by TCP to a memory node that is bound so. */
 bool dmg_shm_is_network(const dmg_transport_parameters *parameters, const char *bind_to);
+dmg_status dmg_shm_descriptors(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors);
 dmg_status dmg_shm_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                   dmg_segment_demand *demand);
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,

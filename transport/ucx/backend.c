@@ -26,6 +26,7 @@ const dmg_backend dmg_backend_ucx = {
     .parameter_keys = parameter_keys,
     .announce = dmg_ucx_announce,
     .segment_demand = dmg_ucx_segment_demand,
+    .descriptors = dmg_ucx_descriptors,
     .sweep = dmg_ucx_sweep,
     .server_create = dmg_ucx_server_create,
     .server_destroy = dmg_ucx_server_destroy,

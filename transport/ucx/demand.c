@@ -1,7 +1,7 @@
 /**
  * @file demand.c
  * What UCX takes for a segment, and why it would not get it: looked up before, since UCX fails with one error for all
- * reasons, and after it has taken all that there was.
+ * reasons, and after it has taken all that there was. And how many descriptors it takes, without which it fails alike.
  */
 #include "core/base/checked.h"
 #include "core/base/error.h"
@@ -124,6 +124,47 @@ dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *tra
         demand->promised_bytes = options->bytes;
     }
     return is_shared ? check_numbers(bytes) : DMG_OK;
+}
+
+/*
+ * Counted in processes at work, but for cards, of which each channel's queues at either end have a thread's events and
+ * a completion channel: more than that is allowed for. Sockets of UCX's tcp may be there twice while they connect.
+ */
+static const dmg_transport_descriptors of_sockets = {.server = 5, .server_channel = 1, .client_connection = 1};
+static const dmg_transport_descriptors of_shared_memory = {.server = 8, .client = 10, .client_channel = 5};
+static const dmg_transport_descriptors of_cards = {.server = 8, .server_channel = 8, .client = 10, .client_channel = 8};
+static const dmg_transport_descriptors of_tcp = {
+    .server = 11, .server_channel = 2, .client = 10, .client_channel = 6, .client_connection = 1};
+
+static void add_descriptors(dmg_transport_descriptors *sum, const dmg_transport_descriptors *more)
+{
+    sum->server += more->server;
+    sum->server_channel += more->server_channel;
+    sum->client += more->client;
+    sum->client_channel += more->client_channel;
+    sum->client_connection += more->client_connection;
+}
+
+dmg_status dmg_ucx_descriptors(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors)
+{
+    dmg_ucx_settings settings;
+    dmg_status status = dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_COMPUTE, &settings);
+    if (status != DMG_OK) {
+        return status;
+    }
+    bool has_card = settings.data == DMG_UCX_DATA_NIC || settings.are_messages_card || settings.has_open_messages ||
+                    settings.rdma_devices[0] != '\0';
+    add_descriptors(descriptors, &of_sockets);
+    if (settings.data == DMG_UCX_DATA_SHARED_MEMORY || settings.data == DMG_UCX_DATA_AUTO) {
+        add_descriptors(descriptors, &of_shared_memory);
+    }
+    if (has_card) {
+        add_descriptors(descriptors, &of_cards);
+    }
+    if (settings.has_tcp_messages) {
+        add_descriptors(descriptors, &of_tcp);
+    }
+    return DMG_OK;
 }
 
 dmg_status dmg_ucx_explain(const char *transports, uint64_t bytes, dmg_status status)

@@ -173,6 +173,8 @@ dmg_status dmg_ucx_close_to_others(const char *transports);
 /** What making a segment over these transports ("" by message) would take. */
 dmg_status dmg_ucx_demand_of(const dmg_segment_options *options, const char *transports, dmg_segment_demand *demand);
 
+/** dmg_transport_count_descriptors. */
+dmg_status dmg_ucx_descriptors(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors);
 /** After UCX has failed with shared memory: `status`, or the reason when one of the system's limits is reached now. */
 dmg_status dmg_ucx_explain(const char *transports, uint64_t bytes, dmg_status status);
 /** dmg_ucx_worker for one-sided operations over these transports, with the reason. */
