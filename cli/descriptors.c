@@ -6,10 +6,10 @@
 
 #include <inttypes.h>
 
-/** Of any node: the standard ones, the control channel, and a file that it is given. */
-#define NODE_OWN 5
+/** Of any node: the standard ones, the control channel, a file that it is given, and one that it looks into. */
+#define NODE_OWN 6
 /** Of the launcher: the standard ones, its witness and signals, the graph, the output; and a channel to each node. */
-#define LAUNCHER_OWN 7
+#define LAUNCHER_OWN 8
 /** For what comes and goes: files that are looked into, strangers at a port, an emulated link's clocks, `pool status`.
  */
 #define SPARE 8

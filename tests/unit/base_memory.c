@@ -1,6 +1,7 @@
 /* Room in memory, taking pages, folders to make files in. */
 #include "suite.h"
 
+#include "core/base/descriptors.h"
 #include "core/base/folder.h"
 #include "core/base/memory_room.h"
 #include "core/base/populate.h"
@@ -218,6 +219,29 @@ static void files_are_made_anywhere_but_among_devices(void)
     CU_ASSERT_EQUAL(dmg_folder_to_make_in("/nonexistent/file", &folder, &name), DMG_ERR_IO);
 }
 
+static void descriptors_that_are_left_fall_with_what_is_open(void)
+{
+    struct rlimit before;
+    CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit small = {.rlim_cur = before.rlim_max < 32 ? before.rlim_max : 32, .rlim_max = before.rlim_max};
+    CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &small), 0);
+    CU_ASSERT_EQUAL(dmg_descriptors_limit(), small.rlim_cur);
+    uint64_t left = dmg_descriptors_left();
+    CU_ASSERT(left > 0 && left < small.rlim_cur);
+    int opened[32];
+    uint32_t count = 0;
+    while (count < 32 && (opened[count] = open("/dev/null", O_RDONLY)) >= 0) {
+        count++;
+        CU_ASSERT_EQUAL(dmg_descriptors_left(), left - count);
+    }
+    CU_ASSERT_EQUAL(count, left);
+    while (count > 0) {
+        close(opened[--count]);
+    }
+    CU_ASSERT_EQUAL(dmg_descriptors_left(), left);
+    CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static const dmg_test tests[] = {
     DMG_TEST(room_of_a_machine_is_available_memory_and_free_swap_space),
     DMG_TEST(tightest_control_group_around_a_process_limits_its_room),
@@ -225,6 +249,7 @@ static const dmg_test tests[] = {
     DMG_TEST(kills_for_memory_are_counted_of_the_machine_and_the_group),
     DMG_TEST(room_of_a_numa_node_is_what_is_free_or_holds_files),
     DMG_TEST(address_space_that_is_left_falls_with_what_is_mapped),
+    DMG_TEST(descriptors_that_are_left_fall_with_what_is_open),
     DMG_TEST(all_pages_are_there_once_populated_and_keep_their_contents),
     DMG_TEST(pages_that_cannot_be_there_are_an_error_and_no_signal),
     DMG_TEST(files_are_made_anywhere_but_among_devices),

@@ -826,6 +826,16 @@ static void nodes_find_room_together_or_none_of_them(void)
     }
 }
 
+static void descriptors_are_counted_before_anything_is_opened(void)
+{
+    dmg_transport_descriptors each;
+    CU_ASSERT_EQUAL(dmg_transport_count_descriptors(test_transport, &each), DMG_OK);
+    CU_ASSERT(each.server > 0 && each.server_channel > 0 && each.client_channel + each.client_connection > 0);
+    CU_ASSERT_EQUAL(dmg_transport_count_descriptors("none", &each), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_transport_count_descriptors("ucx:data=none", &each), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(each.server, 0);
+}
+
 /* Under its own name, around a corner, through a link to the folder; memory, and a socket. */
 static void nothing_is_made_among_devices(void)
 {
@@ -917,6 +927,7 @@ static const dmg_test tests[] = {
     DMG_TEST(less_than_was_asked_for_is_said_where_it_is_allowed),
     DMG_TEST(placement_is_what_the_kernel_says),
     DMG_TEST(nodes_find_room_together_or_none_of_them),
+    DMG_TEST(descriptors_are_counted_before_anything_is_opened),
     DMG_TEST(nothing_is_made_among_devices),
     DMG_TEST(killed_memory_node_ends_calls_in_flight),
     DMG_TEST(killed_memory_node_is_noticed_with_nothing_in_flight),

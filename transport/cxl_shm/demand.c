@@ -114,6 +114,6 @@ dmg_status dmg_shm_segment_demand(const dmg_server_options *options, const dmg_t
 dmg_status dmg_shm_descriptors(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors)
 {
     (void)parameters;
-    *descriptors = (dmg_transport_descriptors){.server = 6, .server_channel = 1, .client_connection = 1};
+    *descriptors = (dmg_transport_descriptors){.server = 7, .server_channel = 1, .client_connection = 1};
     return DMG_OK;
 }
