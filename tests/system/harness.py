@@ -233,7 +233,7 @@ _rows = None
 def saw_fault(fault, phase, transport, code, error, seconds):
     """
     Put down what a fault was seen to do, where that is asked for: the exit code, the error, and the seconds until all was told and
-    given back. A negative code is the signal that ended the process.
+    given back. A negative code is the signal that ended the process; None says that the fault came too late, or cannot be had here.
     """
     global _rows
     place = os.environ.get("DMGRAPH_TEST_FAULTS")
