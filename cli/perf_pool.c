@@ -60,11 +60,12 @@ static json_t *setup_of(const dmg_perf_pool *pool)
 /* Each thread has a channel; one more touches or allocates beside them. */
 static dmg_status check_descriptors(const dmg_perf_pool *pool)
 {
+    bool may_choose = !dmg_has(pool->settings, DMG_OPTION_FIT) && !dmg_flag(pool->settings, DMG_OPTION_CALIBRATE);
     const dmg_descriptor_users users = {.transport = dmg_value_text(pool->settings, DMG_OPTION_TRANSPORT),
                                         .memory_nodes = 1,
                                         .started_memory_nodes = 1,
                                         .own_channels = pool->threads + DMG_CLIENT_OTHER_CHANNELS,
-                                        .remedy = "measure fewer --thread-counts"};
+                                        .remedy = may_choose ? "measure with fewer threads (--thread-counts)" : NULL};
     return dmg_descriptors_check(&users);
 }
 

@@ -27,8 +27,8 @@ MARK = f"DMGRAPH_TEST_DESCRIPTORS={uuid.uuid4()}"
 ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": RUNTIME, MARK.split("=")[0]: MARK.split("=")[1]}
 # What the program leaves for what comes and goes.
 SPARE = 8
-# Memory nodes, compute nodes, threads.
-SHAPES = ((1, 1, 1), (2, 2, 2), (1, 3, 4), (3, 1, 2))
+# Memory nodes, compute nodes, threads: among these are some where each kind of process needs most.
+SHAPES = ((2, 2, 2), (1, 3, 4), (3, 1, 4), (1, 6, 1), (2, 4, 1), (4, 1, 1))
 ENDLESS = ("--iterations", 4000000000, "--tolerance", 0)
 
 _rng = random.Random(SEED)
@@ -88,9 +88,9 @@ def open_now(pid):
         return 0
 
 
-def needs_by_process(mns, cns, threads):
-    """What is needed, as the program says it for the process that needs most."""
-    return needed(run(*one_shot(mns, cns, threads), expect=LIMIT, preexec_fn=limited(16)).err)[0]
+def largest_need(mns, cns, threads):
+    """What is needed, and by whom, as the program says it of the process that needs most."""
+    return needed(run(*one_shot(mns, cns, threads), expect=LIMIT, preexec_fn=limited(16)).err)
 
 
 # ---- one-shot runs ----
@@ -108,7 +108,7 @@ def a_run_that_needs_more_is_refused_before_anything_starts():
 
 
 def what_is_needed_suffices(mns, cns, threads):
-    count = needs_by_process(mns, cns, threads)
+    count, _ = largest_need(mns, cns, threads)
     below = run(*one_shot(mns, cns, threads), expect=LIMIT, preexec_fn=limited(count - 1))
     require(needed(below.err)[0] == count, f"{count} are needed, but: {below.err}")
     run(*one_shot(mns, cns, threads, "--iterations", 3, "--verify"), preexec_fn=limited(count))
@@ -136,13 +136,18 @@ def peaks(iterations, mns, cns, threads):
 
 
 def what_is_needed_is_never_less_than_what_is_open(mns, cns, threads):
-    limit = needs_by_process(mns, cns, threads) - SPARE
+    limit = largest_need(mns, cns, threads)[0] - SPARE
     iterations, most = 100, []
     while len(most) < 1 + mns + cns and iterations < 10 ** 6:
         iterations *= 4
         most = peaks(iterations, mns, cns, threads)
     require(len(most) == 1 + mns + cns, f"{len(most)} processes were seen")
     require(max(most) <= limit, f"{limit} without what is spare; open were {most}")
+
+
+def each_kind_of_process_is_the_one_that_needs_most_somewhere():
+    kinds = {largest_need(*shape)[1] for shape in SHAPES}
+    require(kinds == {"a memory node", "a compute node", "this program"}, f"only {kinds}")
 
 
 # ---- measurements ----
@@ -286,6 +291,7 @@ def main():
         check(f"suffices {shape}", what_is_needed_suffices, *shape)
     for shape in SHAPES:
         check(f"never less {shape}", what_is_needed_is_never_less_than_what_is_open, *shape)
+    check("kinds", each_kind_of_process_is_the_one_that_needs_most_somewhere)
     check("perf", a_measurement_that_needs_more_is_refused)
     check("pool start", a_pool_that_cannot_serve_anybody_is_not_started)
     check("pool refuses", a_pool_refuses_what_needs_more_than_is_left)
