@@ -15,7 +15,6 @@
 #include "cli/text.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/base/topology.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,12 +36,8 @@ static dmg_status unknown_algorithm(const char *name)
 
 void dmg_run_choose_threads(dmg_run *run)
 {
-    if (!dmg_has(run->settings, DMG_OPTION_THREADS)) {
-        uint32_t threads = dmg_topology_usable_cpus() / run->cn_count;
-        threads = threads > DMG_ENGINE_THREADS_MAX ? DMG_ENGINE_THREADS_MAX : threads;
-        dmg_set_number(run->settings, DMG_OPTION_THREADS, threads > 0 ? threads : 1);
-    }
-    run->threads = (uint32_t)dmg_number(run->settings, DMG_OPTION_THREADS);
+    run->threads = dmg_engine_threads(run->settings, run->cn_count);
+    dmg_set_number(run->settings, DMG_OPTION_THREADS, run->threads);
 }
 
 /** Fill in what depends on other settings, so that the echo shows it. */

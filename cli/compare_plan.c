@@ -1,6 +1,8 @@
 #include "cli/compare.h"
 
 #include "cli/algorithm_options.h"
+#include "cli/descriptors.h"
+#include "cli/engine_options.h"
 #include "core/base/error.h"
 #include "core/engine/groups.h"
 
@@ -262,6 +264,21 @@ static dmg_status check_options(const dmg_compare *compare)
     return status;
 }
 
+/** Of all runs, before the first: each looks by itself, too. */
+static dmg_status check_descriptors(const dmg_compare *compare)
+{
+    uint32_t mns = (uint32_t)dmg_number(compare->settings, DMG_OPTION_MNS);
+    dmg_status status = DMG_OK;
+    for (uint32_t i = 0; i < compare->configuration_count && status == DMG_OK; i++) {
+        for (uint32_t k = 0; k < compare->cns_count && status == DMG_OK; k++) {
+            uint32_t cns = compare->cns[k];
+            status = dmg_descriptors_check_run(compare->configurations[i].transport, mns, false, cns,
+                                               dmg_engine_threads(compare->settings, cns));
+        }
+    }
+    return status;
+}
+
 /* ---- the steps ---- */
 
 dmg_status dmg_compare_plan(dmg_compare *compare)
@@ -277,6 +294,9 @@ dmg_status dmg_compare_plan(dmg_compare *compare)
     }
     if (status == DMG_OK) {
         status = check_options(compare);
+    }
+    if (status == DMG_OK) {
+        status = check_descriptors(compare);
     }
     dmg_compare_describe_host(compare);
     return status;

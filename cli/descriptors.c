@@ -68,6 +68,20 @@ dmg_status dmg_descriptors_check(const dmg_descriptor_users *users)
                      users->remedy ? users->remedy : "");
 }
 
+dmg_status dmg_descriptors_check_run(const char *transport, uint32_t memory_nodes, bool is_in_pool,
+                                     uint32_t compute_nodes, uint32_t threads)
+{
+    const dmg_descriptor_users users = {.transport = transport,
+                                        .memory_nodes = memory_nodes,
+                                        .started_memory_nodes = is_in_pool ? 0 : memory_nodes,
+                                        .compute_nodes = compute_nodes,
+                                        .compute_node_channels = threads + DMG_CLIENT_OTHER_CHANNELS,
+                                        .own_channels = DMG_CLIENT_OTHER_CHANNELS,
+                                        .remedy = is_in_pool ? "take fewer --cns or --threads"
+                                                             : "take fewer --mns, --cns or --threads"};
+    return dmg_descriptors_check(&users);
+}
+
 dmg_status dmg_descriptors_of_channels(const char *transport, uint64_t channels, uint64_t *needed)
 {
     dmg_transport_descriptors each;

@@ -8,6 +8,7 @@
 
 #include "dmgraph/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Beside its workers' channels a compute node has one to begin with, and that of its leases; a client that reads and
@@ -31,6 +32,10 @@ typedef struct dmg_descriptor_users {
  * dmg_transport_count_descriptors. Thread-safe.
  */
 dmg_status dmg_descriptors_check(const dmg_descriptor_users *users);
+
+/** The same for a run, or for a load into a pool. */
+dmg_status dmg_descriptors_check_run(const char *transport, uint32_t memory_nodes, bool is_in_pool,
+                                     uint32_t compute_nodes, uint32_t threads);
 
 /** How many descriptors a memory node has to have left for so many more channels, with some to spare. */
 dmg_status dmg_descriptors_of_channels(const char *transport, uint64_t channels, uint64_t *needed);

@@ -1,6 +1,7 @@
 #include "cli/engine_options.h"
 
 #include "core/base/error.h"
+#include "core/base/topology.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -95,6 +96,16 @@ void dmg_engine_options_from_settings(const dmg_settings *settings, dmg_engine_o
     if (options->reschedule_degree == 0) {
         options->reschedule_degree = DMG_RESCHEDULE_NEVER; /* likewise */
     }
+}
+
+uint32_t dmg_engine_threads(const dmg_settings *settings, uint32_t compute_nodes)
+{
+    if (dmg_has(settings, DMG_OPTION_THREADS)) {
+        return (uint32_t)dmg_number(settings, DMG_OPTION_THREADS);
+    }
+    uint32_t threads = dmg_topology_usable_cpus() / compute_nodes;
+    threads = threads > DMG_ENGINE_THREADS_MAX ? DMG_ENGINE_THREADS_MAX : threads;
+    return threads > 0 ? threads : 1;
 }
 
 json_t *dmg_engine_options_json(const dmg_engine_options *options)

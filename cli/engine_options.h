@@ -15,6 +15,9 @@
 /** What the settings ask for; `threads` and callbacks are left as they are. */
 void dmg_engine_options_from_settings(const dmg_settings *settings, dmg_engine_options *options);
 
+/** The workers of each of so many compute nodes, from --threads or from this machine's cores. */
+uint32_t dmg_engine_threads(const dmg_settings *settings, uint32_t compute_nodes);
+
 /** All options but callbacks. */
 json_t *dmg_engine_options_json(const dmg_engine_options *options);
 /** From what dmg_engine_options_json made. DMG_ERR_PROTOCOL for what is missing or out of range. */

@@ -260,15 +260,8 @@ static dmg_status take_message(void *context, dmg_child *child, json_t *message)
 
 dmg_status dmg_run_check_descriptors(const dmg_run *run)
 {
-    const dmg_descriptor_users users = {.transport = dmg_value_text(run->settings, DMG_OPTION_TRANSPORT),
-                                        .memory_nodes = run->mn_count,
-                                        .started_memory_nodes = run->pool ? 0 : run->mn_count,
-                                        .compute_nodes = run->cn_count,
-                                        .compute_node_channels = run->threads + DMG_CLIENT_OTHER_CHANNELS,
-                                        .own_channels = DMG_CLIENT_OTHER_CHANNELS,
-                                        .remedy = run->pool ? "take fewer --cns or --threads"
-                                                            : "take fewer --mns, --cns or --threads"};
-    return dmg_descriptors_check(&users);
+    return dmg_descriptors_check_run(dmg_value_text(run->settings, DMG_OPTION_TRANSPORT), run->mn_count,
+                                     run->pool != NULL, run->cn_count, run->threads);
 }
 
 static bool all_have_addresses(void *context)

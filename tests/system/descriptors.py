@@ -1,4 +1,4 @@
-"""Limits of open files: what a run, a pool and a measurement need is said before they start, and a pool that had none left serves on.
+"""Limits of open files: what runs, pools and measurements need is said before they start; a pool that had none left serves on.
 
 Usage: descriptors.py TRANSPORT
 """
@@ -17,7 +17,7 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
 
 from harness import (LIMIT, OK, PEER, PROGRAM, SEED, check, communicate, dmgraph, finish, folder, one_line,  # noqa: E402
-                     require, time_out, wait_until, write)
+                     path_of, require, time_out, wait_until, write)
 from watch import is_alive, processes, read  # noqa: E402
 
 TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
@@ -75,8 +75,8 @@ def refusal(error):
 def needed(error):
     """The number in the one line of a refusal, and who needs so many."""
     line = refusal(error)
-    found = re.fullmatch(r"dmgraph: (a memory node|a compute node|this program) needs (\d+) file descriptors over \S+, and a process "
-                         r"may have \d+ here: raise the limit \(`ulimit -n (\d+)`\)(, or .*)?", line)
+    found = re.fullmatch(r"dmgraph: (?:compare: )?(a memory node|a compute node|this program) needs (\d+) file descriptors over \S+, and a "
+                         r"process may have \d+ here: raise the limit \(`ulimit -n (\d+)`\)(, or .*)?", line)
     require(found and found[2] == found[3], line)
     return int(found[2]), found[1]
 
@@ -158,6 +158,16 @@ def a_measurement_that_needs_more_is_refused():
     require(count > 64, f"{count}")
     count, _ = needed(run(*words, "--thread-counts", 2, expect=LIMIT, preexec_fn=limited(16)).err)
     run(*words, "--thread-counts", 2, preexec_fn=limited(count))
+
+
+def a_comparison_looks_for_all_its_runs_before_the_first():
+    words = ("compare", path_of("no-such-graph.el"), "bfs", "--runs-only", "--with", f"{TRANSPORT},none", "--with",
+             f"{TRANSPORT},polar-rdma", "--threads", 4, "--no-progress")
+    error = run(*words, "--cns", "1,9", expect=LIMIT, preexec_fn=limited(64)).err
+    require(needed(error)[0] > 64, error)
+    # What would be enough for the first of them is.
+    error = run(*words, "--cns", 1, expect=None, preexec_fn=limited(64))
+    require("no-such-graph" in error.err, error.err)
 
 
 # ---- pools ----
@@ -293,6 +303,7 @@ def main():
         check(f"never less {shape}", what_is_needed_is_never_less_than_what_is_open, *shape)
     check("kinds", each_kind_of_process_is_the_one_that_needs_most_somewhere)
     check("perf", a_measurement_that_needs_more_is_refused)
+    check("compare", a_comparison_looks_for_all_its_runs_before_the_first)
     check("pool start", a_pool_that_cannot_serve_anybody_is_not_started)
     check("pool refuses", a_pool_refuses_what_needs_more_than_is_left)
     check("others", what_others_have_taken_is_not_left)
