@@ -178,9 +178,9 @@ class Soak:
     def one_step(self, fault, rng):
         world = self.world
         user, neighbour = rng.sample(world.users, 2)
-        delay = rng.random() * (0.8 if fault.job == "run" else 0.15) * min(world.lease_seconds / 2, 3)
+        delay = rng.random() * (0.8 if fault.job == "run" else 0.05) * min(world.lease_seconds / 2, 3)
         if fault.job == "unload":
-            delay *= 0.2
+            delay *= 0.6
         self.tell("plan", fault=fault, user=user.name, delay=round(delay, 4))
         job, name, out = self.begin_job(fault, user, rng)
         other_out = path_of(f"out-{uuid.uuid4()}")
