@@ -18,7 +18,6 @@ from watch import is_alive, processes, read  # noqa: E402
 FAULT = ("a node killed for its group's limit of memory", "one-shot run: compute", "cxl_shm")
 
 
-
 def node_pids(launcher, kind):
     return [pid for pid in processes() if is_alive(pid) and kind in read(f"/proc/{pid}/cmdline").split(b"\0") and
             f"PPid:\t{launcher}\n".encode() in read(f"/proc/{pid}/status")]
@@ -35,6 +34,7 @@ def a_compute_node_killed_for_its_groups_limit_says_memory(group):
     hogs = []
     try:
         wait_until("compute nodes", lambda: len(node_pids(run.pid, b"compute-node")) == 2 or run.poll() is not None)
+        began = time.monotonic()
         hogs = start_hogs(group)
         out, err = communicate(run, 20)
         err = err.decode(errors="replace")
