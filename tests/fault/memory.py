@@ -23,17 +23,33 @@ def node_pids(launcher, kind):
             f"PPid:\t{launcher}\n".encode() in read(f"/proc/{pid}/status")]
 
 
-def a_compute_node_killed_for_its_groups_limit_says_memory(group):
+def begin_endless(group):
     graph = path_of("graph.el")
     with open(graph, "w") as file:
         file.writelines(f"{vertex} {(vertex * 7 + 1) % 5000}\n" for vertex in range(5000))
     command = [PROGRAM, "run", "pagerank", graph, "--iterations", "4000000000", "--tolerance", "0", "--threads", "1",
                "--cns", "2", "--quiet"]
-    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           start_new_session=True, preexec_fn=into(group))
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            start_new_session=True, preexec_fn=into(group))
+
+
+def nodes_at_work(run):
+    return wait_until("compute nodes", lambda: len(node_pids(run.pid, b"compute-node")) == 2 and
+                      node_pids(run.pid, b"compute-node") + node_pids(run.pid, b"memory-node"))
+
+
+def end_all(*begun):
+    for process in begun:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def a_compute_node_killed_for_its_groups_limit_says_memory(group):
+    run = begin_endless(group)
     hogs = []
     try:
-        wait_until("compute nodes", lambda: len(node_pids(run.pid, b"compute-node")) == 2 or run.poll() is not None)
+        nodes_at_work(run)
         began = time.monotonic()
         hogs = start_hogs(group)
         out, err = communicate(run, 20)
@@ -44,10 +60,37 @@ def a_compute_node_killed_for_its_groups_limit_says_memory(group):
                 "limit of memory was reached" in sentence, sentence)
         saw_fault(*FAULT, run.returncode, err, time.monotonic() - began)
     finally:
-        for process in (run, *hogs):
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+        end_all(run, *hogs)
+
+
+def a_launcher_killed_for_its_groups_limit_is_said_to_have_been(group):
+    run = begin_endless(group)
+    hogs = []
+    try:
+        nodes = nodes_at_work(run)
+        with open(f"/proc/{run.pid}/oom_score_adj", "w") as file:
+            file.write("1000")  # the kernel is to take this one before all others
+        hogs = start_hogs(group)
+        out, err = communicate(run, 20)
+        err = err.decode(errors="replace")
+        require(run.returncode == -signal.SIGKILL, f"exit code {run.returncode}: {err}")
+        sentence = one_line(err)
+        require(f"the launcher (pid {run.pid}) is gone" in sentence and "limit of memory was reached" in sentence, sentence)
+        wait_until("the end of its nodes", lambda: not any(map(is_alive, nodes)))
+    finally:
+        end_all(run, *hogs)
+
+
+def a_launcher_that_somebody_killed_is_not_said_to_have_lacked_memory(group):
+    run = begin_endless(group)
+    try:
+        nodes = nodes_at_work(run)
+        run.send_signal(signal.SIGKILL)
+        out, err = communicate(run, 20)
+        require(err == b"", err)
+        wait_until("the end of its nodes", lambda: not any(map(is_alive, nodes)))
+    finally:
+        end_all(run)
 
 
 def main():
@@ -56,8 +99,10 @@ def main():
         saw_fault(*FAULT, None, "", 0)
         skip("no control group of memory that counts its kills can be made here")
     try:
-        check("a_compute_node_killed_for_its_groups_limit_says_memory",
-              a_compute_node_killed_for_its_groups_limit_says_memory, group)
+        for function in (a_compute_node_killed_for_its_groups_limit_says_memory,
+                         a_launcher_killed_for_its_groups_limit_is_said_to_have_been,
+                         a_launcher_that_somebody_killed_is_not_said_to_have_lacked_memory):
+            check(function.__name__, function, group)
     finally:
         remove_group(group)
     finish()
