@@ -106,13 +106,14 @@ static void serve_until_signal(dmg_memory_node *node)
 /** Into the pool's log, whatever its level: a log without an end says that the node was killed. */
 static void log_life(uint16_t node, const char *event)
 {
-    fprintf(stderr, "%s memory node %u: %s pid=%d", dmg_text_timestamp((uint64_t)time(NULL)).text, (unsigned int)node,
-            event, (int)getpid());
+    char sender[80] = "";
     if (stopping_signal != 0) {
-        fprintf(stderr, " signal=%d sender_pid=%d sender_user=%d", (int)stopping_signal, (int)sender_pid,
-                (int)sender_user);
+        snprintf(sender, sizeof sender, " signal=%d sender_pid=%d sender_user=%d", (int)stopping_signal,
+                 (int)sender_pid, (int)sender_user);
     }
-    fputc('\n', stderr);
+    /* All at once: other nodes write there, too. */
+    fprintf(stderr, "%s memory node %u: %s pid=%d%s\n", dmg_text_timestamp((uint64_t)time(NULL)).text,
+            (unsigned int)node, event, (int)getpid(), sender);
 }
 
 /** Into the pool's record, which others have open too: what only the node itself knows of its end. */
