@@ -116,7 +116,7 @@ def suspend(transport, phase, *options):
         time.sleep(phase)
         os.kill(run.process.pid, signal.SIGSTOP)  # first, so that it starts nothing meanwhile
         everybody = run.members()
-        require(len(everybody) == 1 + MNS + CNS, f"the run has {len(everybody)} processes: has it ended already?")
+        require(len(everybody) == 2 + MNS + CNS, f"the run has {len(everybody)} processes: has it ended already?")
         for pid in everybody:
             os.kill(pid, signal.SIGSTOP)
         time.sleep(2.4 * slowness())
