@@ -330,7 +330,10 @@ static dmg_status take_part(dmg_node_control *control, const node_plan *plan, dm
                             const dmg_graph *graph)
 {
     dmg_job job = {0};
+    /* It waits for ranks that may never be started, when the launcher is gone: nobody would tell. */
+    dmg_node_control_settle(control);
     dmg_status status = dmg_job_join(channel, &plan->job_pass, plan->job_name, plan->rank, plan->size, &job);
+    dmg_node_control_unsettle(control);
     if (status != DMG_OK) {
         return status;
     }

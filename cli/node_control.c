@@ -220,15 +220,27 @@ void dmg_node_control_on_ending(dmg_node_control *control, dmg_node_control_endi
     pthread_mutex_unlock(&control->mutex);
 }
 
+static void mask_termination(int how)
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    pthread_sigmask(how, &mask, NULL);
+}
+
 void dmg_node_control_settle(dmg_node_control *control)
 {
     control->is_settled = true;
     /* SIGKILL reaches a stopped process, too. If the launcher is dead already, its SIGTERM is pending. */
     prctl(PR_SET_PDEATHSIG, control->ends_in_order ? 0 : SIGKILL);
-    sigset_t mask;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGTERM);
-    pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+    mask_termination(SIG_UNBLOCK);
+}
+
+void dmg_node_control_unsettle(dmg_node_control *control)
+{
+    mask_termination(SIG_BLOCK);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    control->is_settled = false;
 }
 
 void dmg_node_control_limit_start(dmg_node_control *control, uint64_t limit_ns)

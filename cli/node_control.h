@@ -56,6 +56,8 @@ void dmg_node_control_limit_start(dmg_node_control *control, uint64_t limit_ns);
  * either.
  */
 void dmg_node_control_settle(dmg_node_control *control);
+/** And again as before the first call: more of that kind is about to be made. */
+void dmg_node_control_unsettle(dmg_node_control *control);
 /** Stop beating and listening: `ending` is not called any more. */
 void dmg_node_control_stop_listening(dmg_node_control *control);
 /** Wait until the message that ends the node has come. */
