@@ -602,6 +602,41 @@ def loads_that_die_leave_nothing():
         wait_until("a free name", lambda: run("load", DENSE_IDS, "--pool", "p", "--as", "slow", expect=None).code == OK)
 
 
+def has_connected(pid):
+    """Whether a compute node has more sockets than the one to its launcher."""
+    return sum(os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:") for name in os.listdir(f"/proc/{pid}/fd")) > 1
+
+
+def a_compute_node_whose_launcher_was_killed_waits_for_no_other():
+    """One that has come waits for the others of its job, who may never come."""
+    with Pool():
+        for _ in range(50):
+            load = begin("load", SMALL, "--pool", "p", "--as", "never", "--cns", 2, "--threads", 1)
+            started = []
+            while len(started) < 3 and load.poll() is None:  # the launcher's witness comes first
+                started = read(f"/proc/{load.pid}/task/{load.pid}/children").split()
+            nodes = [int(pid) for pid in started[1:]]
+            # Before it has become a compute node, it holds what its launcher holds.
+            while load.poll() is None and b"compute-node" not in read(f"/proc/{nodes[-1]}/cmdline").split(b"\0"):
+                pass
+            if len(nodes) == 2 and load.poll() is None:
+                os.kill(nodes[1], signal.SIGSTOP)  # it has hardly begun
+                time.sleep(0.5)
+                if is_alive(nodes[0]) and has_connected(nodes[0]) and not has_connected(nodes[1]):
+                    break
+                os.kill(nodes[1], signal.SIGCONT)
+            end(load)
+            run("unload", "never", "--pool", "p", expect=None)
+        else:
+            raise Failure("no compute node was stopped before it came")
+        load.kill()
+        wait_until("the end of the one that waited", lambda: not is_alive(nodes[0]), 15)
+        # The one that was stopped has had SIGHUP from the kernel, as its process group lost its parent.
+        os.kill(nodes[1], signal.SIGCONT)
+        end(load)
+        wait_until("an empty pool", lambda: sum(allocated()) == 0)
+
+
 def a_memory_node_that_dies_in_a_run():
     with Pool(peer_timeout=time_out(2)):
         run("load", SMALL, "--pool", "p", "--as", "small")
@@ -998,7 +1033,9 @@ def main():
             a_graph_larger_than_any_memory_node, memory_follows_the_sizes_of_the_nodes,
             a_malformed_graph_leaves_nothing, jobs_side_by_side, loads_side_by_side,
             a_graph_is_unloaded_by_its_owner_or_the_admin, an_identity_is_made_once_and_is_private,
-            jobs_have_no_more_than_they_may, status_says_who_has_what, unloaded_graphs_give_their_pages_back, a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
+            jobs_have_no_more_than_they_may, status_says_who_has_what, unloaded_graphs_give_their_pages_back,
+            a_graph_in_use_is_not_unloaded, runs_that_die_leave_the_pool_as_it_was, loads_that_die_leave_nothing,
+            a_compute_node_whose_launcher_was_killed_waits_for_no_other,
             a_memory_node_that_dies_in_a_run, a_memory_node_that_dies_in_a_load, a_stopped_memory_node_is_ended_by_force,
             *GIVEN_UP, clean_removes_what_killed_pools_left, a_file_that_is_open_to_others_is_not_believed,
             the_log_says_who_ended_a_memory_node, the_log_tells_at_debug_who_did_what,
