@@ -95,6 +95,12 @@ listens() {
     done
     return 1
 }
+has_ended() { # PROCESS: a child of ours
+    case $(ps -o stat= -p "$1") in
+    '' | Z*) return 0 ;;
+    *) return 1 ;;
+    esac
+}
 # given_up DEVICE TRANSPORT: a run in a pool is stopped for longer than its lease, other graphs are loaded, and it goes on
 given_up() {
     local device=$1 transport=$2 node full status loads=0 stopped
@@ -114,7 +120,8 @@ given_up() {
         fail "a run in the pool (it did not begin)" "$scratch/endless"
         return
     fi
-    mapfile -t stopped < <(echo "$run"; pgrep -P "$run")
+    # A guest has no /dev/fd, which a process substitution would need.
+    mapfile -t stopped <<<"$run"$'\n'"$(pgrep -P "$run")"
     if listens "$node" "${stopped[@]}"; then fail "nothing listens where a stranger could connect"; else ok "nothing listens where a stranger could connect"; fi
     kill -STOP "${stopped[@]}"
     holds "what a stopped run had is free when its lease is over" wait_within 60 allocates "$full"
@@ -124,6 +131,7 @@ given_up() {
     done
     holds "other graphs are loaded" test "$loads" -eq 2
     kill -CONT "${stopped[@]}"
+    wait_within 60 has_ended "$run" || kill -KILL "$run"
     wait "$run"
     status=$?
     ends_with "the run that was given up says so" 5 'given up|peer timeout' "$scratch/endless" "$status"

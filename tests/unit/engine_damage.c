@@ -489,8 +489,8 @@ static void bits_of_no_vertex_are_found_in_activation_bitmaps(void)
 }
 
 /* What it does to the answer nobody can say. That the run ends, with a sentence where it failed, is the test, and that
- * it touches nothing outside the pool, which sanitizers see. */
-static void expect_an_end(const char *name, dmg_direction direction, dmg_update_method updates, bool spares_graph)
+ * it touches nothing outside the pool, which sanitizers see. Returns how much was written meanwhile. */
+static uint32_t expect_an_end(const char *name, dmg_direction direction, dmg_update_method updates, bool spares_graph)
 {
     dmg_graph graph;
     struct rank ranks[RANKS_MAX] = {0};
@@ -505,21 +505,24 @@ static void expect_an_end(const char *name, dmg_direction direction, dmg_update_
     for (uint32_t i = 0; i < RANKS_MAX; i++) {
         CU_ASSERT_TRUE(ranks[i].status == DMG_OK || ranks[i].sentence[0] != '\0');
     }
-    CU_ASSERT_TRUE(vandal.writes > 0 || !atomic_load(&vandal.is_running));
     dmg_graph_close(&graph);
+    return vandal.writes;
 }
 
 static void end_beside_a_vandal(bool spares_graph)
 {
     static const char *const names[] = {"bfs", "cc", "sssp", "pagerank"};
     static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_BY_VALUE, DMG_UPDATE_BY_OWNER};
+    uint32_t writes = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (size_t j = 0; j < sizeof methods / sizeof *methods; j++) {
-            expect_an_end(names[i], DMG_DIRECTION_PUSH, methods[j], spares_graph);
+            writes += expect_an_end(names[i], DMG_DIRECTION_PUSH, methods[j], spares_graph);
         }
     }
-    expect_an_end("cc", DMG_DIRECTION_PULL, DMG_UPDATE_AUTO, spares_graph);
-    expect_an_end("pagerank", DMG_DIRECTION_PULL, DMG_UPDATE_AUTO, spares_graph);
+    writes += expect_an_end("cc", DMG_DIRECTION_PULL, DMG_UPDATE_AUTO, spares_graph);
+    writes += expect_an_end("pagerank", DMG_DIRECTION_PULL, DMG_UPDATE_AUTO, spares_graph);
+    /* A single run may be over before the vandal comes to his turn. */
+    CU_ASSERT_TRUE(writes > 0);
 }
 
 static void a_neighbour_that_writes_everywhere_ends_a_run_and_no_process(void)
