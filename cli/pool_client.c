@@ -82,44 +82,56 @@ dmg_status dmg_pool_client_open(dmg_pool_client *client)
     return status == DMG_OK ? DMG_OK : dmg_pool_client_explain(file, dmg_error_prefix(status, "pool %s", file->name));
 }
 
-/* Others may take them before the compute nodes do. */
-static dmg_status check_descriptors(const dmg_pool_client *client, uint64_t channels)
+static dmg_status check_job(const dmg_pool_file *file, const dmg_pool_limits *limits, uint32_t compute_nodes,
+                            uint32_t channels_each)
 {
-    uint64_t needed;
-    dmg_status status = dmg_descriptors_of_channels(client->file.transport, channels, &needed);
-    for (uint32_t node = 0; node < client->file.node_count && status == DMG_OK; node++) {
-        uint64_t left = 0;
-        status = dmg_pool_ask_limits(client->channel, (uint16_t)node, NULL, NULL, &left);
-        if (status == DMG_OK && needed > left) {
-            status = dmg_error(DMG_ERR_LIMIT,
-                               "the pool %s: memory node %" PRIu32 " has %" PRIu64
-                               " file descriptors left, and the compute nodes need %" PRIu64
-                               ": take fewer --cns or --threads, wait for others to end, or start the pool under a "
-                               "higher `ulimit -n`",
-                               client->file.name, node, left, needed);
-        }
-    }
-    return status;
-}
-
-dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each)
-{
-    dmg_pool_limits limits;
-    dmg_status status = dmg_pool_ask_limits(client->channel, 0, &limits, NULL, NULL);
-    if (status == DMG_OK && limits.job_clients > 0 && compute_nodes > limits.job_clients) {
+    if (limits->job_clients > 0 && compute_nodes > limits->job_clients) {
         return dmg_error(DMG_ERR_LIMIT,
                          "the pool %s lets one job have %" PRIu32 " compute nodes, and %" PRIu32
                          " are asked for: take fewer (its --job-clients)",
-                         client->file.name, limits.job_clients, compute_nodes);
+                         file->name, limits->job_clients, compute_nodes);
     }
-    if (status == DMG_OK && limits.job_channels > 0 && compute_nodes * channels_each > limits.job_channels) {
+    if (limits->job_channels > 0 && compute_nodes * channels_each > limits->job_channels) {
         return dmg_error(DMG_ERR_LIMIT,
                          "the pool %s lets one job have %" PRIu32 " channels, and %" PRIu32
                          " compute nodes with %" PRIu32
                          " each are asked for: take fewer, or fewer threads (its --job-channels)",
-                         client->file.name, limits.job_channels, compute_nodes, channels_each);
+                         file->name, limits->job_channels, compute_nodes, channels_each);
     }
-    return status == DMG_OK ? check_descriptors(client, (uint64_t)compute_nodes * channels_each) : status;
+    return DMG_OK;
+}
+
+/* Others may take them before the compute nodes do. */
+static dmg_status check_descriptors(const dmg_pool_file *file, uint32_t node, uint64_t left, uint64_t needed)
+{
+    if (needed <= left) {
+        return DMG_OK;
+    }
+    return dmg_error(DMG_ERR_LIMIT,
+                     "the pool %s: memory node %" PRIu32 " has %" PRIu64
+                     " file descriptors left, and the compute nodes need %" PRIu64
+                     ": take fewer --cns or --threads, wait for others to end, or start the pool under a "
+                     "higher `ulimit -n`",
+                     file->name, node, left, needed);
+}
+
+dmg_status dmg_pool_client_check_limits(const dmg_pool_client *client, uint32_t compute_nodes, uint32_t channels_each)
+{
+    const dmg_pool_file *file = &client->file;
+    uint64_t needed;
+    dmg_status status = dmg_descriptors_of_channels(file->transport, (uint64_t)compute_nodes * channels_each, &needed);
+    for (uint32_t node = 0; node < file->node_count && status == DMG_OK; node++) {
+        dmg_pool_limits limits;
+        uint64_t left;
+        status = dmg_pool_ask_limits(client->channel, (uint16_t)node, &limits, NULL, &left);
+        if (status == DMG_OK && node == 0) { /* the same on all */
+            status = check_job(file, &limits, compute_nodes, channels_each);
+        }
+        if (status == DMG_OK) {
+            status = check_descriptors(file, node, left, needed);
+        }
+    }
+    return status;
 }
 
 dmg_status dmg_pool_client_administer(const dmg_pool_client *client)

@@ -10,14 +10,13 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/populate.h"
 #include "transport/core.h"
 #include "transport/link/page.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define MILLISECOND_NS       UINT64_C(1000000)
@@ -153,16 +152,6 @@ void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* By an advice that tells instead of ending the process, which kernels have since 5.14. */
-static bool populate(void *start, uint64_t bytes)
-{
-    int failed;
-    do {
-        failed = madvise(start, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
-    } while (failed == EINTR || failed == EAGAIN);
-    return failed == 0;
-}
-
 bool dmg_server_is_in_files(const dmg_server *server)
 {
     return server->backend->server_is_in_files(server->implementation);
@@ -171,7 +160,7 @@ bool dmg_server_is_in_files(const dmg_server *server)
 bool dmg_server_take_back(dmg_server *server, uint64_t offset, uint64_t bytes)
 {
     uint64_t segment_bytes;
-    return populate((char *)dmg_server_segment(server, &segment_bytes) + offset, bytes);
+    return dmg_populate_by_advice((char *)dmg_server_segment(server, &segment_bytes) + offset, bytes) == 0;
 }
 
 bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes)

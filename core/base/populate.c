@@ -26,13 +26,19 @@ typedef struct population {
     _Atomic int refusal; /* errno of the first that was refused */
 } population;
 
-/* 0, or errno. */
-static int populate_piece(const population *work, char *start, uint64_t bytes)
+int dmg_populate_by_advice(void *start, uint64_t bytes)
 {
-    int error = 0;
+    int error;
     do {
         error = madvise(start, bytes, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
     } while (error == EINTR || error == EAGAIN);
+    return error;
+}
+
+/* 0, or errno. */
+static int populate_piece(const population *work, char *start, uint64_t bytes)
+{
+    int error = dmg_populate_by_advice(start, bytes);
     if (work->zeroes && (error == 0 || error == EINVAL)) {
         memset(start, 0, bytes);
         return 0;

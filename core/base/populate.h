@@ -21,4 +21,11 @@
  */
 dmg_status dmg_populate(void *start, uint64_t bytes, bool zeroes, _Atomic uint64_t *populated);
 
+/**
+ * The same in this thread, and only where the kernel tells instead of ending the process (since 5.14).
+ *
+ * @return 0, or an errno value: EINVAL where the kernel or the mapping does not know of it
+ */
+int dmg_populate_by_advice(void *start, uint64_t bytes);
+
 #endif

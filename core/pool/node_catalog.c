@@ -56,7 +56,13 @@ static dmg_status erase_entry(dmg_memory_node *node, const char *name, uint64_t 
     if (status == DMG_OK) {
         status = dmg_node_rights_check_entry(&node->rights, owner, client);
     }
-    return status == DMG_OK ? dmg_catalog_erase(node->catalog, name) : status;
+    if (status == DMG_OK) {
+        status = dmg_catalog_erase(node->catalog, name);
+    }
+    if (status == DMG_OK) {
+        dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", client, name);
+    }
+    return status;
 }
 
 dmg_status dmg_node_handle_catalog_remove(dmg_memory_node *node, const dmg_request *request)
@@ -65,9 +71,6 @@ dmg_status dmg_node_handle_catalog_remove(dmg_memory_node *node, const dmg_reque
     dmg_status status = dmg_node_check_name(asked->name, sizeof asked->name, "a catalog entry");
     if (status == DMG_OK) {
         status = erase_entry(node, asked->name, request->client);
-    }
-    if (status == DMG_OK) {
-        dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", request->client, asked->name);
     }
     return status != DMG_OK ? status : dmg_node_answer(node, request, NULL, 0);
 }
@@ -102,9 +105,6 @@ dmg_status dmg_node_handle_catalog_remove_unused(dmg_memory_node *node, const dm
     }
     if (status == DMG_OK) {
         status = erase_entry(node, asked->name, request->client);
-    }
-    if (status == DMG_OK) {
-        dmg_log(DMG_LOG_DEBUG, "catalog_removed", "client=%016" PRIx64 " name=\"%s\"", request->client, asked->name);
     }
     return status != DMG_OK ? status : dmg_node_answer(node, request, NULL, 0);
 }

@@ -84,6 +84,18 @@ static dmg_status out_of_memory(void)
     return dmg_error(DMG_ERR_MEMORY, "the memory node has no memory for its list of jobs");
 }
 
+/* The array, with room for one more; NULL, and the array as it was, when there is no memory. */
+static void *make_room(void *items, uint32_t count, size_t item_bytes, uint32_t *capacity)
+{
+    if (count < *capacity) {
+        return items;
+    }
+    uint32_t larger = *capacity == 0 ? 64 : 2 * *capacity;
+    void *grown = realloc(items, larger * item_bytes);
+    *capacity = grown != NULL ? larger : *capacity;
+    return grown;
+}
+
 /* The job's tenant, made when it has none. */
 static dmg_status tenant_make(dmg_tenancy *tenancy, uint64_t job, const char *name, const dmg_pool_owner *owner,
                               dmg_tenant **made)
@@ -92,15 +104,12 @@ static dmg_status tenant_make(dmg_tenancy *tenancy, uint64_t job, const char *na
     if (*made != NULL) {
         return DMG_OK;
     }
-    if (tenancy->tenant_count == tenancy->tenant_capacity) {
-        uint32_t capacity = tenancy->tenant_capacity == 0 ? 16 : 2 * tenancy->tenant_capacity;
-        dmg_tenant *larger = realloc(tenancy->tenants, capacity * sizeof *larger);
-        if (larger == NULL) {
-            return out_of_memory();
-        }
-        tenancy->tenants = larger;
-        tenancy->tenant_capacity = capacity;
+    dmg_tenant *tenants =
+        make_room(tenancy->tenants, tenancy->tenant_count, sizeof *tenants, &tenancy->tenant_capacity);
+    if (tenants == NULL) {
+        return out_of_memory();
     }
+    tenancy->tenants = tenants;
     uint32_t index = tenants_lower_bound(tenancy, job);
     *made = &tenancy->tenants[index];
     memmove(*made + 1, *made, (tenancy->tenant_count - index) * sizeof **made);
@@ -132,15 +141,11 @@ dmg_status dmg_tenancy_attach(dmg_tenancy *tenancy, uint64_t job, const char *na
         return dmg_error(DMG_ERR_LIMIT, "a memory node takes part in at most %d memberships of jobs",
                          DMG_TENANCY_ATTACHMENTS_MAX);
     }
-    if (tenancy->count == tenancy->capacity) {
-        uint32_t capacity = tenancy->capacity == 0 ? 64 : 2 * tenancy->capacity;
-        attachment *larger = realloc(tenancy->attachments, capacity * sizeof *larger);
-        if (larger == NULL) {
-            return out_of_memory();
-        }
-        tenancy->attachments = larger;
-        tenancy->capacity = capacity;
+    attachment *attachments = make_room(tenancy->attachments, tenancy->count, sizeof *attachments, &tenancy->capacity);
+    if (attachments == NULL) {
+        return out_of_memory();
     }
+    tenancy->attachments = attachments;
     dmg_tenant *tenant;
     dmg_status status = tenant_make(tenancy, job, name, owner, &tenant);
     if (status == DMG_OK) {

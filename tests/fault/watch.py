@@ -51,6 +51,21 @@ def unix_sockets():
     return sockets
 
 
+def descriptors(pid):
+    """What a process has open: paths, and "socket:[INODE]" and its likes. An OSError when it has ended."""
+    links = []
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+        except OSError:
+            pass  # it is closed by now
+    return links
+
+
+def socket_inodes(pid):
+    return {link[8:-1] for link in descriptors(pid) if link.startswith("socket:[")}
+
+
 def held_by_others(mark):
     """What processes without the mark hold open or have mapped, as one text of paths and socket inodes."""
     held = []
@@ -59,8 +74,7 @@ def held_by_others(mark):
             continue
         held.append(read(f"/proc/{pid}/maps").decode(errors="replace"))
         try:
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                held.append(os.readlink(f"/proc/{pid}/fd/{name}"))
+            held += descriptors(pid)
         except OSError:
             pass
     return "\n".join(held)

@@ -32,7 +32,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from harness import (IS_THIN, PROGRAM, SEED, Failure, check, dmgraph, finish, folder, is_sanitized, require, wait_until,  # noqa: E402
                      write)
-from watch import is_alive, processes, read  # noqa: E402
+from watch import is_alive, processes, read, socket_inodes  # noqa: E402
 
 TRANSPORT = (sys.argv[1] if len(sys.argv) > 1 else "cxl_shm").replace("MEMORY", f"/dev/shm/dmgraph-test-{uuid.uuid4()}")
 HOST = sys.argv[2] if len(sys.argv) > 2 else None
@@ -77,14 +77,7 @@ def inet_address(text, is_ipv6):
 
 def listening_ports(pid):
     """Every socket of the process to which somebody can connect."""
-    inodes = set()
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{name}"))
-        except OSError:
-            continue
-        if found:
-            inodes.add(found.group(1))
+    inodes = socket_inodes(pid)
     ports = []
     for line in read("/proc/net/unix").decode(errors="replace").splitlines()[1:]:
         words = line.split(maxsplit=7)

@@ -15,9 +15,11 @@ import sys
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fault"))
 
 from harness import (OK, PROGRAM, USAGE, check, communicate, compare, dmgraph, finish, one_line, path_of, read_answer, require,  # noqa: E402
                      wait_until, write)
+from watch import processes, read, socket_inodes  # noqa: E402
 
 RUNTIME = path_of("runtime")
 os.mkdir(RUNTIME, 0o700)
@@ -51,17 +53,9 @@ def free_port(family=socket.AF_INET, host="127.0.0.1"):
 LISTENS = "0A"
 
 
-def read(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
 def nodes_of(kind, ancestor):
     """Processes below this one that are nodes of this kind."""
-    stats = {int(pid): read(f"/proc/{pid}/stat") for pid in os.listdir("/proc") if pid.isdigit()}
+    stats = {pid: read(f"/proc/{pid}/stat") for pid in processes()}
     parents = {pid: int(stat.rpartition(b")")[2].split()[1]) for pid, stat in stats.items() if stat}
     found = {ancestor}
     while True:
@@ -71,24 +65,14 @@ def nodes_of(kind, ancestor):
         found |= more
 
 
-def sockets(pid):
-    links = []
-    try:
-        for descriptor in os.listdir(f"/proc/{pid}/fd"):
-            links.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
-    except OSError:
-        pass
-    return {int(link[8:-1]) for link in links if link.startswith("socket:[")}
-
-
 def open_ports(pid):
     """The hosts and ports, in hexadecimal, at which a process takes what strangers send: TCP that listens, and any UDP."""
-    own = sockets(pid)
+    own = socket_inodes(pid)
     found = []
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for row in read(f"/proc/net/{table}").decode().splitlines()[1:]:
             fields = row.split()
-            if int(fields[9]) in own and (fields[3] == LISTENS or table.startswith("udp")):
+            if fields[9] in own and (fields[3] == LISTENS or table.startswith("udp")):
                 found.append(f"{table} {fields[1]}")
     return sorted(found)
 
@@ -105,7 +89,7 @@ def busy_run(*words, **options):
     try:
         # Three channels a compute node, each with two memory nodes, beside what it has with the launcher.
         wait_until("a run", lambda: len(nodes_of("compute-node", busy.pid)) == 2 and
-                   all(len(sockets(pid)) > 6 for pid in nodes_of("compute-node", busy.pid)))
+                   all(len(socket_inodes(pid)) > 6 for pid in nodes_of("compute-node", busy.pid)))
         yield busy, nodes_of("memory-node", busy.pid), nodes_of("compute-node", busy.pid)
     finally:
         busy.terminate()

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from harness import (IS_THIN, LIMIT, MALFORMED, OK, PEER, PROGRAM, SEED, USAGE, Failure, check, communicate, compare,  # noqa: E402
                      dmgraph, finish, folder, one_line, path_of, read_answer, require, saw_fault, time_out, wait_until, write)
-from watch import held_by_others, is_alive, processes, read, shared_memory, unix_sockets  # noqa: E402
+from watch import held_by_others, is_alive, processes, read, shared_memory, socket_inodes, unix_sockets  # noqa: E402
 
 TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
 RUNTIME = os.path.join(folder(), "runtime")
@@ -604,7 +604,7 @@ def loads_that_die_leave_nothing():
 
 def has_connected(pid):
     """Whether a compute node has more sockets than the one to its launcher."""
-    return sum(os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:") for name in os.listdir(f"/proc/{pid}/fd")) > 1
+    return len(socket_inodes(pid)) > 1
 
 
 def a_compute_node_whose_launcher_was_killed_waits_for_no_other():
@@ -779,17 +779,6 @@ def a_run_that_was_stopped_overwrites_nothing():
             require(allocated() == full, f"{allocated()} instead of {full}")
 
 
-def sockets_of(pid):
-    """How many sockets a process has open."""
-    count = 0
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            count += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
-        except OSError:
-            pass  # it is closed by now
-    return count
-
-
 def a_load_that_was_stopped_overwrites_nothing():
     """As a run: in the middle of its load it writes more than at any other time."""
     slow = path_of("slow.dmg")
@@ -797,7 +786,7 @@ def a_load_that_was_stopped_overwrites_nothing():
     wanted = expected(NEIGHBOUR, "pagerank")
     with Pool(mns=1, memory="48M", peer_timeout=time_out(1.2)):
         node, = children("memory-node")
-        sockets = sockets_of(node)
+        sockets = len(socket_inodes(node))
 
         def stopped_in_the_middle():
             """Whether the load, whose processes are stopped, has memory, and a channel for each worker, and is not through."""
@@ -829,7 +818,7 @@ def a_load_that_was_stopped_overwrites_nothing():
             raise Failure("no load was met in the middle")
         wait_until("the end of its leases", lambda: sorted(status()["memory_nodes"][0]["quarantined_for"]) == nodes if WAITS
                    else sum(allocated()) == 0)
-        wait_until("the end of its connections", lambda: sockets_of(node) == sockets)
+        wait_until("the end of its connections", lambda: len(socket_inodes(node)) == sockets)
         loads = []
         while len(loads) < 50 and run("load", NEIGHBOUR, "--pool", "p", "--as", f"neighbour{len(loads)}", expect=None).code == OK:
             loads.append(f"neighbour{len(loads)}")

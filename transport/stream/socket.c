@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,10 +26,6 @@ static dmg_status create_socket(const dmg_stream_address *address, int kind, int
     *created = socket(address->name.any.sa_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (*created < 0) {
         return dmg_error_errno(DMG_ERR_IO, errno, "creating a socket");
-    }
-    if (address->is_network) {
-        int one = 1; /* bytes that somebody waits for are not to be collected */
-        (void)setsockopt(*created, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     }
     return DMG_OK;
 }

@@ -143,7 +143,7 @@ static void prepare_socket(int socket)
     if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) != 0) {
         return;
     }
-    /* Less is slower, and works. TCP finds its sizes by itself. */
+    /* Less is slower, and works. TCP finds its sizes by itself, and is not to collect bytes that somebody waits for. */
     int bytes = LOCAL_BYTES;
     int one = 1;
     if (domain == AF_UNIX) {

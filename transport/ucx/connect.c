@@ -105,8 +105,7 @@ static void on_frame(void *owner, const dmg_ucx_header *header, const uint8_t *p
     case DMG_UCX_FAREWELL:
         link->has_farewell = true;
         if (header->bytes != 0) { /* not asked for: this client was given up */
-            dmg_client_refused(link->channel->client->client, (uint16_t)(link - link->channel->links), payload,
-                               header->bytes);
+            dmg_client_refused(link->channel->client->client, link->node, payload, header->bytes);
         }
         break;
     default:
@@ -175,6 +174,16 @@ static dmg_status connect_stream(dmg_ucx_channel *channel, uint32_t node, dmg_wa
     return DMG_OK;
 }
 
+/** Take what has come; after a few times without anything, sleep a little. */
+static void look_or_sleep(dmg_ucx_channel *channel, uint32_t *idle)
+{
+    if (dmg_ucx_channel_look(channel, true) != 0) {
+        *idle = 0;
+    } else if (++*idle > SPIN_LOOKS) {
+        dmg_ucx_channel_sleep(channel, SLEEP_NS);
+    }
+}
+
 /** Wait until every server has answered the hello, or will not. */
 static void await_welcomes(dmg_ucx_channel *channel, dmg_watch *watch)
 {
@@ -188,11 +197,7 @@ static void await_welcomes(dmg_ucx_channel *channel, dmg_watch *watch)
         if (!is_waiting || dmg_watch_wait_is_over(watch, dmg_now_ns())) {
             return;
         }
-        if (dmg_ucx_channel_look(channel, true) != 0) {
-            idle = 0;
-        } else if (++idle > SPIN_LOOKS) {
-            dmg_ucx_channel_sleep(channel, SLEEP_NS);
-        }
+        look_or_sleep(channel, &idle);
     }
 }
 
@@ -256,10 +261,6 @@ void dmg_ucx_connections_say_goodbye(dmg_ucx_channel *channel)
         if (!is_waiting || dmg_now_ns() >= end_ns) {
             return;
         }
-        if (dmg_ucx_channel_look(channel, true) != 0) {
-            idle = 0;
-        } else if (++idle > SPIN_LOOKS) {
-            dmg_ucx_channel_sleep(channel, SLEEP_NS);
-        }
+        look_or_sleep(channel, &idle);
     }
 }

@@ -17,9 +17,8 @@
 #define ACTIVE_MAX 4
 /** Looks at a stream without anything, after which the kernel is trusted to tell when there is. */
 #define IDLE_LOOKS_MAX 2
-/** Rounds from one question to the next while something comes, and while nothing does. */
+/** Rounds from one question to the next while something comes; while nothing does, each round asks. */
 #define BUSY_ROUNDS 8
-#define IDLE_ROUNDS 1
 /** Frames that are taken from one stream before others have their turn. */
 #define FRAMES_A_LOOK 32
 
@@ -164,7 +163,7 @@ uint32_t dmg_ucx_events_look(dmg_ucx_server *server)
 {
     uint32_t taken = look_at_active(server);
     if (server->ready_count == 0) {
-        uint32_t rounds = server->active == NULL ? 1 : taken != 0 ? BUSY_ROUNDS : IDLE_ROUNDS;
+        uint32_t rounds = server->active != NULL && taken != 0 ? BUSY_ROUNDS : 1;
         if (++server->looks < rounds) {
             return taken;
         }

@@ -20,15 +20,13 @@
 
 /* ---- the serving loop's parts ---- */
 
-/** Greetings, when something happened there, and now and then, since those who say nothing are cut off. */
+/** Greetings, when the listener has something to do: it has a timer for those who say nothing. */
 static void take_in(dmg_ucx_server *server)
 {
-    uint64_t now_ns = dmg_server_watch(server->server)->now_ns;
-    bool is_due = dmg_listener_strangers(server->listener) != 0 && now_ns >= server->next_greeting_ns;
-    if (server->has_guests || is_due) {
+    if (server->has_guests) {
         server->has_guests = false;
-        server->next_greeting_ns = now_ns + server->hello_timeout_ns / 8;
-        server->handled += dmg_listener_progress(server->listener, now_ns, dmg_ucx_on_stream, server);
+        server->handled += dmg_listener_progress(server->listener, dmg_server_watch(server->server)->now_ns,
+                                                 dmg_ucx_on_stream, server);
     }
 }
 
@@ -61,8 +59,7 @@ void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns)
     /* Endpoints that are being closed, and connections without a hello, are looked after now and then. */
     if (server->closing_count != 0 && timeout_ns > 1000000) {
         timeout_ns = 1000000;
-    } else if ((server->strangers != 0 || dmg_listener_strangers(server->listener) != 0) &&
-               timeout_ns > server->hello_timeout_ns / 8) {
+    } else if (server->strangers != 0 && timeout_ns > server->hello_timeout_ns / 8) {
         timeout_ns = server->hello_timeout_ns / 8;
     }
     dmg_ucx_events_wait(server, timeout_ns);

@@ -88,7 +88,6 @@ struct dmg_ucx_server {
     dmg_ucx_connection *active; /**< from which something came lately */
     uint32_t active_count;
     uint32_t looks;
-    uint64_t next_greeting_ns;
 
     char data_transports[32]; /**< of the one-sided lane, or "" */
     uint32_t lane;            /**< DMG_UCX_LANE_... */
