@@ -8,7 +8,7 @@
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"
-#include "core/engine/monotone.h"
+#include "core/engine/program/monotone.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static inline bool wants_parent(const dmg_monotone_run *run, uint64_t value)
 #define DMG_PULLS_FROM_ACTIVE                    1
 #define DMG_STOPS_AT_FIRST                       1
 #define DMG_USES_WEIGHTS                         0
-#include "core/engine/monotone.inc"
+#include "core/engine/program/monotone.inc"
 
 static dmg_status run(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result)
 {

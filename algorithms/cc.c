@@ -7,7 +7,7 @@
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"
-#include "core/engine/monotone.h"
+#include "core/engine/program/monotone.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static inline uint32_t start_value(uint32_t vertex, bool *is_active)
 #define DMG_PULLS_FROM_ACTIVE                    0
 #define DMG_STOPS_AT_FIRST                       0
 #define DMG_USES_WEIGHTS                         0
-#include "core/engine/monotone.inc"
+#include "core/engine/program/monotone.inc"
 
 static dmg_status run(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result)
 {

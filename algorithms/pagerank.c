@@ -8,7 +8,7 @@
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"
-#include "core/engine/accumulate.h"
+#include "core/engine/program/accumulate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static inline double apply(const dmg_accumulate_run *run, double sum)
 #define DMG_GIVE(value, degree)  give(value, degree)
 #define DMG_SHARE(value, degree) share_dangling(value, degree)
 #define DMG_APPLY(run, sum)      apply(run, sum)
-#include "core/engine/accumulate.inc"
+#include "core/engine/program/accumulate.inc"
 
 static dmg_status run(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result)
 {

@@ -7,7 +7,7 @@
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"
-#include "core/engine/monotone.h"
+#include "core/engine/program/monotone.h"
 #include "formats/weight.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static inline bool is_no_shorter(uint64_t place, uint64_t value, const uint8_t *
 #define DMG_PULLS_FROM_ACTIVE                      0
 #define DMG_STOPS_AT_FIRST                         0
 #define DMG_USES_WEIGHTS                           1
-#include "core/engine/monotone.inc"
+#include "core/engine/program/monotone.inc"
 
 static dmg_status run(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result)
 {

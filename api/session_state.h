@@ -14,7 +14,7 @@
 #ifndef DMG_API_SESSION_STATE_H
 #define DMG_API_SESSION_STATE_H
 
-#include "api/local_pool.h"
+#include "core/pool/local_pool.h"
 #include "core/store/graph_store.h"
 #include "dmgraph/session.h"
 

@@ -3,11 +3,11 @@
  *
  * This file finds the subcommand, parses its options and prints help; the subcommands are in files of their own.
  */
-#include "cli/command.h"
-#include "cli/exit_code.h"
-#include "cli/node_control.h"
-#include "cli/pool_file.h"
-#include "cli/standard_output.h"
+#include "cli/base/exit_code.h"
+#include "cli/base/standard_output.h"
+#include "cli/launcher/node_control.h"
+#include "cli/options/command.h"
+#include "cli/pool/file.h"
 #include "core/base/descriptors.h"
 #include "core/base/error.h"
 #include "transport/transport.h"

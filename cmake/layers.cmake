@@ -1,7 +1,7 @@
 # One static library a layer, so that a test links just the layers below it, and one library of all layers for users.
 # The objects are compiled once and shared.
 
-# dmg_layer(NAME FOLDER LINK libraries...)
+# dmg_layer(NAME FOLDER LINK libraries...): the folder and all that is in it
 function(dmg_layer name folder)
   cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
@@ -12,6 +12,14 @@ function(dmg_layer name folder)
     target_link_libraries(${target} PUBLIC ${LAYER_LINK})
   endforeach()
   set_property(GLOBAL APPEND PROPERTY DMG_OBJECTS $<TARGET_OBJECTS:dmg-${name}-objects>)
+endfunction()
+
+# dmg_room(NAME LINK libraries...): a folder of the program, so that tests link what they test.
+function(dmg_room name)
+  cmake_parse_arguments(ROOM "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.c)
+  add_library(dmg-cli-${name} STATIC ${sources})
+  target_link_libraries(dmg-cli-${name} PUBLIC ${ROOM_LINK} m)
 endfunction()
 
 # The libraries that are installed: all layers in one, static and shared.

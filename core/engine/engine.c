@@ -2,7 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/engine/redistribution.h"
+#include "core/engine/exchange/redistribution.h"
 #include "core/engine/runtime.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #define DMG_CORE_ENGINE_RUNTIME_H
 
 #include "core/engine/engine.h"
-#include "core/engine/retrieval.h"
+#include "core/engine/retrieval/retrieval.h"
 #include "core/update/coordinator.h"
 #include "core/work/thread_team.h"
 

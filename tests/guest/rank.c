@@ -9,7 +9,7 @@
 #include "algorithms/algorithm.h"
 #include "dmgraph/session.h"
 #include "formats/graph_reader.h"
-#include "tests/unit/deadline.h"
+#include "tests/unit/support/deadline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,102 @@
+/**
+ * @file retrieval_task.h
+ * The inside of retrieval: a worker's tasks, shared by the state machine (retrieval.c) and what it does about lists
+ * (retrieval_lists.c).
+ */
+#ifndef DMG_CORE_ENGINE_RETRIEVAL_RETRIEVAL_TASK_H
+#define DMG_CORE_ENGINE_RETRIEVAL_RETRIEVAL_TASK_H
+
+#include "core/engine/retrieval/retrieval.h"
+
+#define DMG_EDGE_BUFFER_BYTES (UINT64_C(128) << 10)
+/** Reads closer than this are merged: fetching so many bytes too many costs less than one more operation. */
+#define DMG_MERGE_GAP_BYTES 256
+/** Rounds of lengths that stand in front of lists are fetched with so much memory at most. */
+#define DMG_FRONT_BUFFER_BYTES (UINT64_C(16) << 10)
+
+typedef enum dmg_task_stage {
+    DMG_STAGE_IDLE,
+    DMG_STAGE_STREAMS,
+    DMG_STAGE_INDEX,
+    DMG_STAGE_LISTS,
+    DMG_STAGE_LONG_LISTS, /**< its long lists are walked in segments, by this task and others */
+    DMG_STAGE_SEGMENT,    /**< fetching a segment, of this task's or another's list */
+    DMG_STAGE_STORE
+} dmg_task_stage;
+
+/** A list, or the part of it that is wanted, before it has been fetched. */
+typedef struct dmg_span {
+    dmg_address address; /**< of the first edge */
+    uint32_t vertex;     /**< less the chunk's first */
+    uint32_t count;
+    uint32_t before; /**< as in dmg_vertex_edges */
+    uint32_t local;
+    const uint8_t *in_place; /**< edges that need not be fetched, or NULL */
+} dmg_span;
+
+/** The smallest chunk: the vertices of a word of the activation bitmap. */
+#define DMG_CHUNK_VERTICES_MIN 64
+
+typedef struct dmg_task {
+    dmg_task_stage stage;
+    bool has_chunk;
+    uint32_t long_first;         /**< the spans from here on, up to pieces_max, are long lists */
+    uint32_t long_next;          /**< of them, those from here on are in the worker's buffer, or were */
+    _Atomic uint64_t unfinished; /**< edges of these that have not been walked */
+    dmg_segment segment;         /**< of DMG_STAGE_SEGMENT */
+    dmg_completion completion;
+    dmg_chunk chunk;
+    uint32_t selected_count;
+    uint32_t span_count;
+    uint32_t next_span; /**< of the lists stage: the first that is not fetched */
+    uint32_t next_edge; /**< of that span */
+    uint32_t edges_count;
+    uint64_t edges_total; /**< of these */
+    uint8_t *stream_buffer;
+    uint8_t *entry_buffer; /**< by vertex - first */
+    uint8_t *value_buffer; /**< likewise */
+    uint8_t *edge_buffer;
+    const uint8_t *entries; /**< entry_buffer, or in place */
+    uint32_t *selected;
+    dmg_span *spans; /**< short lists from the front, long ones from the back */
+    dmg_vertex_edges *edges;
+    bool streams_are_in_place[DMG_STREAMS_MAX];
+} dmg_task;
+
+struct dmg_retrieval {
+    dmg_retrieval_setup setup;
+    dmg_channel *channel;
+    bool is_coherent; /**< what changes is read and written in place, too */
+    uint32_t worker;
+    bool in_place; /**< the pool is reached by loads and stores */
+    bool owns_all; /**< all partitions are this compute node's */
+    dmg_retrieval_counts counts;
+    uint32_t pieces_max; /**< lists, and pieces of lists that are cut by rank, of one chunk: each may become a span */
+    uint32_t segment_edges; /**< lists of more edges are cut; UINT32_MAX: none are */
+    uint32_t *front_buffer;
+    uint32_t task_count;
+    dmg_task tasks[];
+};
+
+/** After each operation that was posted, and each span that was touched, of a step. */
+static inline void dmg_retrieval_posted(dmg_retrieval *retrieval, const dmg_retrieval_step *step)
+{
+    if (!step->batches) {
+        dmg_channel_ring(retrieval->channel);
+        dmg_channel_touch_wait(retrieval->channel);
+    }
+}
+
+/**
+ * From the index entries of the selected vertices to what is to be fetched: the task's spans. Segments may be passed on
+ * by reference on the way. DMG_ERR_CORRUPT when an entry contradicts itself.
+ */
+dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task);
+/** Start to fetch as many of the spans that are left as fit into the buffer; the task's edges are theirs. */
+void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task);
+/** Start to fetch the task's segment; the task's edges are its. */
+void dmg_task_post_segment(dmg_retrieval *retrieval, dmg_task *task);
+/** Where the pool is reached by loads and stores: from the index entries to edges at once, without a copy. */
+dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task);
+
+#endif

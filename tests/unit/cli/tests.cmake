@@ -1,0 +1,10 @@
+# The program's parts that can be tested without running it; the rest is tested by running it (tests/system).
+dmg_unit_test(cli_options SOURCES cli/options/options.c LINK dmg-cli-options)
+dmg_unit_test(cli_files SOURCES cli/base/files.c LINK dmg-cli-launcher)
+target_link_options(unit-cli_files PRIVATE -Wl,--wrap=fsync)
+dmg_unit_test(cli_pool_file SOURCES cli/pool/file.c LINK dmg-cli-pool)
+dmg_unit_test(cli_pool_record SOURCES cli/pool/record.c LINK dmg-cli-pool)
+dmg_unit_test(cli_node_control SOURCES cli/launcher/node_control.c LINK dmg-cli-launcher)
+dmg_unit_test(cli_compare SOURCES cli/compare/compare.c LINK dmg-cli-compare)
+dmg_unit_test(cli_verdict SOURCES cli/compare/verdict.c LINK dmg-cli-compare)
+dmg_unit_test(perf_check SOURCES cli/perf/check.c LINK dmg-cli-perf)

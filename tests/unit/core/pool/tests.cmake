@@ -1,0 +1,7 @@
+dmg_unit_test(pool_modules SOURCES core/pool/modules.c LINK dmg-pool)
+dmg_unit_test(pool_job_table SOURCES core/pool/job_table.c LINK dmg-pool)
+dmg_unit_test(pool SOURCES core/pool/pool.c core/pool/members.c LINK dmg-test-pool)
+foreach(name jobs deaths rights)
+  dmg_unit_test(pool_${name} SOURCES core/pool/${name}.c core/pool/members.c LINK dmg-test-pool)
+endforeach()
+set_tests_properties(unit.pool unit.pool_jobs unit.pool_deaths unit.pool_rights PROPERTIES TIMEOUT 1800)
