@@ -19,7 +19,7 @@
 #include "cli/report/report.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 #include "core/store/graph_catalog.h"
 #include "formats/binary_form.h"
 

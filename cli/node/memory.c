@@ -14,7 +14,7 @@
 #include "cli/pool/record.h"
 #include "core/base/error.h"
 #include "core/pool/memory_node.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include "cli/perf/perf.h"
 #include "cli/pool/client.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <string.h>
 

@@ -20,7 +20,7 @@
 #include "cli/pool/record.h"
 #include "cli/pool/search.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 
 #include "cli/pool/private_file.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

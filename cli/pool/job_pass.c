@@ -4,7 +4,7 @@
 #include "cli/launcher/control.h"
 #include "cli/pool/identity.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <pwd.h>
 #include <stdio.h>

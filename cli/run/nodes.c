@@ -8,7 +8,7 @@
 #include "cli/options/link_options.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <inttypes.h>
 #include <math.h>

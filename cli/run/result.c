@@ -2,7 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/pool/secret_text.h"
+#include "core/pool/token.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
