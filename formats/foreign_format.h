@@ -6,7 +6,7 @@
 #ifndef DMG_FORMATS_FOREIGN_FORMAT_H
 #define DMG_FORMATS_FOREIGN_FORMAT_H
 
-#include "formats/graph_reader.h"
+#include "formats/reading.h"
 
 /**
  * Look at a text's first bytes (decompressed), at its name, and for files beside it.

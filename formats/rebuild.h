@@ -5,7 +5,7 @@
 #ifndef DMG_FORMATS_REBUILD_H
 #define DMG_FORMATS_REBUILD_H
 
-#include "formats/graph_reader.h"
+#include "formats/reading.h"
 
 /** Whether the graph differs from what these options ask for. */
 bool dmg_rebuild_is_needed(const dmg_graph *graph, const dmg_read_options *options);

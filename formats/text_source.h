@@ -8,8 +8,8 @@
 #ifndef DMG_FORMATS_TEXT_SOURCE_H
 #define DMG_FORMATS_TEXT_SOURCE_H
 
-#include "formats/graph_reader.h"
 #include "formats/input_stream.h"
+#include "formats/reading.h"
 
 #include <locale.h>
 
