@@ -11,6 +11,7 @@
 #include "core/base/budget.h"
 #include "core/engine/groups.h"
 #include "core/pool/pool.h"
+#include "core/pool/range_array.h"
 #include "core/store/graph_store.h"
 #include "core/update/coordinator.h"
 

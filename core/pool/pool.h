@@ -7,7 +7,6 @@
 #ifndef DMG_CORE_POOL_POOL_H
 #define DMG_CORE_POOL_POOL_H
 
-#include "core/pool/range_array.h"
 #include "core/pool/rights.h"
 
 /* ---- memory ---- */
@@ -80,20 +79,6 @@ dmg_status dmg_pool_ask_limits(dmg_channel *channel, uint16_t node, dmg_pool_lim
 /** From now on, on all nodes, this client may do what otherwise only owners may. DMG_ERR_DENIED for a wrong secret. */
 dmg_status dmg_pool_administer(dmg_channel *channel, const uint8_t admin[DMG_SECRET_BYTES]);
 
-/** How much of something each memory node gets. Plain data: it travels in the catalog. */
-typedef struct dmg_pool_shares {
-    uint32_t node_count; /**< at least 1, at most DMG_RANGE_ARRAY_NODES_MAX; further nodes get nothing */
-    uint64_t weight[DMG_RANGE_ARRAY_NODES_MAX]; /**< at most 2^48 each, not all 0 */
-} dmg_pool_shares;
-
-/** The same for every node. */
-void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares);
-/**
- * By the memory that is free on each node now. Nodes that all differ by less than an eighth get the same, so that the
- * small things that lie on some do not move the borders of the large ones. One message a node.
- */
-dmg_status dmg_pool_shares_by_room(dmg_channel *channel, dmg_pool_shares *shares);
-
 /**
  * What a memory node has done since it began, for all jobs: differences of two say what happened in between. Plain
  * data.
@@ -112,21 +97,6 @@ typedef struct dmg_node_activity {
 dmg_status dmg_pool_activity(dmg_channel *channel, uint16_t node, dmg_node_activity *activity);
 /** Each count of `later` less that of `earlier`. */
 void dmg_node_activity_subtract(dmg_node_activity *later, const dmg_node_activity *earlier);
-
-/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX
- * nodes are used. */
-dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
-                                    dmg_range_array *array);
-/** The same, in proportion to the shares. */
-dmg_status dmg_range_array_allocate_by_share(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
-                                             const dmg_pool_shares *shares, dmg_range_array *array);
-/**
- * Allocate an array with one element for every `elements_each` of another: node borders lie at the same places.
- * `elements_each` divides 64. For the words of a bitmap beside the attributes that it is about.
- */
-dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, const dmg_range_array *other,
-                                           uint32_t elements_each, uint32_t element_bytes, dmg_range_array *array);
-dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array);
 
 /* ---- catalog: names to small descriptors, kept by node 0 ---- */
 

@@ -51,6 +51,35 @@ static inline uint64_t dmg_range_array_run(const dmg_range_array *array, uint64_
     return count < left ? count : left;
 }
 
+/** How much of something each memory node gets. Plain data: it travels in the catalog. */
+typedef struct dmg_pool_shares {
+    uint32_t node_count; /**< at least 1, at most DMG_RANGE_ARRAY_NODES_MAX; further nodes get nothing */
+    uint64_t weight[DMG_RANGE_ARRAY_NODES_MAX]; /**< at most 2^48 each, not all 0 */
+} dmg_pool_shares;
+
+/** The same for every node. */
+void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares);
+/**
+ * By the memory that is free on each node now. Nodes that all differ by less than an eighth get the same, so that the
+ * small things that lie on some do not move the borders of the large ones. One message a node.
+ */
+dmg_status dmg_pool_shares_by_room(dmg_channel *channel, dmg_pool_shares *shares);
+
+/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX
+ * nodes are used. */
+dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
+                                    dmg_range_array *array);
+/** The same, in proportion to the shares. */
+dmg_status dmg_range_array_allocate_by_share(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
+                                             const dmg_pool_shares *shares, dmg_range_array *array);
+/**
+ * Allocate an array with one element for every `elements_each` of another: node borders lie at the same places.
+ * `elements_each` divides 64. For the words of a bitmap beside the attributes that it is about.
+ */
+dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, const dmg_range_array *other,
+                                           uint32_t elements_each, uint32_t element_bytes, dmg_range_array *array);
+dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array);
+
 /**
  * Whether a descriptor that came from the pool is one of so many elements of so many bytes, all of them in the client's
  * segments, in ranges that end at multiples of `range_elements` (or at the array's end): nothing of it may be used

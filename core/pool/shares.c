@@ -1,4 +1,5 @@
 #include "core/pool/pool.h"
+#include "core/pool/range_array.h"
 
 void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares)
 {

@@ -7,6 +7,7 @@
 #define DMG_CORE_STORE_GRAPH_STORE_H
 
 #include "core/pool/pool.h"
+#include "core/pool/range_array.h"
 #include "core/store/index_entry.h"
 #include "formats/graph.h"
 

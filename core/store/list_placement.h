@@ -11,6 +11,7 @@
 #define DMG_CORE_STORE_LIST_PLACEMENT_H
 
 #include "core/pool/pool.h"
+#include "core/pool/range_array.h"
 
 /** Lists of so many consecutive vertices, from a multiple of it on, are never separated. */
 #define DMG_PLACEMENT_VERTICES 64

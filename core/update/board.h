@@ -24,6 +24,7 @@
 
 #include "core/base/budget.h"
 #include "core/pool/pool.h"
+#include "core/pool/range_array.h"
 #include "core/update/target.h"
 
 /** Of a job. */

@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/pool/range_array.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/pool/combine.h"
 #include "core/pool/protocol.h"
+#include "core/pool/range_array.h"
 
 #include <stdio.h>
 #include <stdlib.h>
