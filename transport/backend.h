@@ -37,7 +37,7 @@ typedef struct dmg_transport_parameters {
 const char *dmg_transport_parameter_get(const dmg_transport_parameters *parameters, const char *key,
                                         const char *otherwise);
 
-/** What a client knows of one memory node; filled by client_open. */
+/** What a client knows of one memory node; client_open fills it in. */
 typedef struct dmg_node {
     uint64_t segment_bytes;
     void *pointer;         /**< start of the mapped segment, or NULL without LOAD_STORE */
@@ -58,97 +58,154 @@ typedef struct dmg_segment_demand {
     const char *remedy; /**< NULL, or what else helps than less memory: "use data=message" */
 } dmg_segment_demand;
 
+/*
+ * What a backend makes are objects of three kinds. Each begins with its base, which has the table of its operations; a
+ * backend's functions cast the base to what they made. An operation that may be NULL says so.
+ *
+ * Whatever has these tables can stand between the layer above and a backend: it forwards what it does not change
+ * (transport/link/ does so).
+ */
+
+typedef struct dmg_server_operations dmg_server_operations;
+typedef struct dmg_client_operations dmg_client_operations;
+typedef struct dmg_channel_operations dmg_channel_operations;
+
+/** The base of a memory node's side. */
+typedef struct dmg_backend_server {
+    const dmg_server_operations *operations;
+} dmg_backend_server;
+
+/** The base of what the channels of a compute node's process share. */
+typedef struct dmg_backend_client {
+    const dmg_client_operations *operations;
+} dmg_backend_client;
+
+/** The base of a thread's channel. */
+typedef struct dmg_backend_channel {
+    const dmg_channel_operations *operations;
+} dmg_backend_channel;
+
+/** The memory node's side. */
+struct dmg_server_operations {
+    void (*destroy)(dmg_backend_server *server);
+    const char *(*address)(dmg_backend_server *server);
+    void *(*segment)(dmg_backend_server *server, uint64_t *bytes);
+    dmg_placement (*placement)(dmg_backend_server *server);
+    /** Whether clients reach the segment by themselves, and not only through messages; NULL: they do. */
+    bool (*is_reachable)(dmg_backend_server *server);
+    /**
+     * A client is gone: take from it, for good, what it reaches of the segment by itself. False when that cannot be
+     * done, as with what it has mapped. NULL: it cannot.
+     */
+    bool (*fence)(dmg_backend_server *server, uint64_t client);
+    /** dmg_server_has_files; NULL: never. */
+    bool (*has_files)(dmg_backend_server *server);
+    /** Handle what has arrived; returns how many things that were. */
+    uint32_t (*progress)(dmg_backend_server *server);
+    /** Sleep until something arrives, `wake` is called or the time is over; may return early. */
+    void (*sleep)(dmg_backend_server *server, uint64_t timeout_ns);
+    /** End a sleep, from any thread or signal handler. */
+    void (*wake)(dmg_backend_server *server);
+    void (*reply)(dmg_backend_server *server, uint64_t reply_token, dmg_status status, const void *payload,
+                  size_t bytes);
+    /* dmg_server_is_coherent, dmg_server_acquire and the like; NULL where there is nothing to do. */
+    bool (*is_coherent)(dmg_backend_server *server);
+    void (*acquire)(dmg_backend_server *server, uint64_t offset, uint64_t bytes);
+    void (*acquire_wait)(dmg_backend_server *server);
+    void (*release)(dmg_backend_server *server, uint64_t offset, uint64_t bytes);
+    /**
+     * A client was given up: break its connections, in a way that tells it why (a sentence), if it lives. Called once a
+     * client, from the serve loop, outside of `progress`, after `fence`. Channels that are closed are reported by
+     * dmg_server_channel_closed as always. Of a client whose process is not known, and which reaches the segment by
+     * itself all the same, one connection has to stay: its end says that the process has ended. NULL: connections stay,
+     * and all that comes over them is refused.
+     */
+    void (*break_client)(dmg_backend_server *server, uint64_t client, const char *why);
+    /** dmg_server_give_back, for segments in ordinary pages and not prefaulted. */
+    bool (*give_back)(dmg_backend_server *server, uint64_t offset, uint64_t bytes);
+    /** dmg_server_is_in_files. */
+    bool (*is_in_files)(dmg_backend_server *server);
+};
+
+/** The compute node's side: what its channels share. */
+struct dmg_client_operations {
+    /** After all channels. */
+    void (*close)(dmg_backend_client *client);
+    /** dmg_client_acquire; NULL where there is nothing to do. */
+    void (*acquire)(dmg_backend_client *client);
+    /** `owner` is for calling up. Thread-safe. */
+    dmg_status (*channel_open)(dmg_backend_client *client, dmg_channel *owner, dmg_backend_channel **channel);
+};
+
+/** A channel. All on its thread. */
+struct dmg_channel_operations {
+    /** What is in flight ends with DMG_ERR_CANCELLED. */
+    void (*close)(dmg_backend_channel *channel);
+    void (*post_read)(dmg_backend_channel *channel, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+                      dmg_completion *completion);
+    void (*post_write)(dmg_backend_channel *channel, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+                       dmg_completion *completion);
+    void (*post_cas64)(dmg_backend_channel *channel, uint16_t node, uint64_t offset, uint64_t expected,
+                       uint64_t desired, uint64_t *observed, dmg_completion *completion);
+    void (*post_faa64)(dmg_backend_channel *channel, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+                       dmg_completion *completion);
+    void (*post_call)(dmg_backend_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+                      dmg_call *call, dmg_completion *completion);
+    void (*ring)(dmg_backend_channel *channel);
+    void (*poll)(dmg_backend_channel *channel);
+    /** Sleep until something may have arrived or the time is over; may return early. */
+    void (*sleep)(dmg_backend_channel *channel, uint64_t timeout_ns);
+    /** The node is dead: end everything in flight to it with DMG_ERR_PEER. Called once a node and channel. */
+    void (*fail_node)(dmg_backend_channel *channel, uint16_t node);
+    /**
+     * When a wait would be over without anything arriving: in how many nanoseconds something ends that was held back
+     * until a time; 0: the next poll will end it; UINT64_MAX: there is no such thing. May spin for a few microseconds.
+     * NULL: nothing is ever held back.
+     */
+    uint64_t (*held_ns)(dmg_backend_channel *channel);
+
+    /* Spans of the mapped segment that the thread loads from (DMG_OPERATION_READ), stores to (WRITE) or updates by an
+     * atomic (CAS). All three may be left out where that costs nothing and needs nothing. */
+
+    /** A span inside the segment is used, behind its stores and before its loads. NULL: nothing to do. */
+    void (*use_mapped)(dmg_backend_channel *channel, dmg_operation_kind kind, uint16_t node, uint64_t offset,
+                       uint64_t bytes);
+    /** The thread needs the spans that it used. NULL: nothing to do. */
+    void (*wait_mapped)(dmg_backend_channel *channel);
+    /** Atomics have to be told to use_mapped, each. */
+    bool charges_atomics;
+};
+
+/** A backend: what can be asked of it before there is a node, and how its objects are made. */
 typedef struct dmg_backend {
     const char *name;
-    /** Append up to `capacity` lines about this backend's devices. */
-    dmg_status (*describe)(dmg_transport_info *infos, size_t capacity, size_t *count);
     /** NULL-terminated list of parameter keys that this backend understands. */
     const char *const *parameter_keys;
+
+    /** dmg_transport_prepare; NULL where there is nothing to do. */
+    bool (*prepare)(void);
     /** dmg_transport_announce; `parameters` is NULL when no transport was chosen. NULL where there is nothing to say.
      */
     void (*announce)(const dmg_transport_parameters *parameters);
-    /** dmg_transport_sweep; `removed` is not NULL. */
+    /** dmg_transport_sweep; `removed` is not NULL. NULL where nothing is ever left. */
     void (*sweep)(uint64_t since_s, dmg_transport_removed removed, void *context);
-
+    /** Append up to `capacity` lines about this backend's devices. */
+    dmg_status (*describe)(dmg_transport_info *infos, size_t capacity, size_t *count);
     /**
      * What making this node's segment would take; an error when it could not be made at all. Touches nothing.
      * `*demand` is zeroed before.
      */
     dmg_status (*segment_demand)(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                  dmg_segment_demand *demand);
-
     /** dmg_transport_count_descriptors; `*descriptors` is zeroed before. */
     dmg_status (*descriptors)(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors);
 
-    /* Memory-node side. `server` is for calling up. */
-    dmg_status (*server_create)(dmg_server *server, const dmg_server_options *options,
-                                const dmg_transport_parameters *parameters, void **implementation);
-    void (*server_destroy)(void *implementation);
-    const char *(*server_address)(void *implementation);
-    void *(*server_segment)(void *implementation, uint64_t *bytes);
-    dmg_placement (*server_placement)(void *implementation);
-    /** Whether clients reach the segment by themselves, and not only through messages; NULL: they do. */
-    bool (*server_is_reachable)(void *implementation);
-    /**
-     * A client is gone: take from it, for good, what it reaches of the segment by itself. False when that cannot be
-     * done, as with what it has mapped. NULL: it cannot.
-     */
-    bool (*server_fence)(void *implementation, uint64_t client);
-    /** dmg_server_has_files; NULL: never. */
-    bool (*server_has_files)(void *implementation);
-    /** Handle what has arrived; returns how many things that were. */
-    uint32_t (*server_progress)(void *implementation);
-    /** Sleep until something arrives, `wake` is called or the time is over; may return early. */
-    void (*server_sleep)(void *implementation, uint64_t timeout_ns);
-    /** End a sleep, from any thread or signal handler. */
-    void (*server_wake)(void *implementation);
-    void (*server_reply)(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
-                         size_t bytes);
-    /* dmg_server_acquire and the like; NULL where there is nothing to do. */
-    bool (*server_is_coherent)(void *implementation);
-    void (*server_acquire)(void *implementation, uint64_t offset, uint64_t bytes);
-    void (*server_acquire_wait)(void *implementation);
-    void (*server_release)(void *implementation, uint64_t offset, uint64_t bytes);
-    /**
-     * A client was given up: break its connections, in a way that tells it why (a sentence), if it lives. Called once a
-     * client, from the serve loop, outside of server_progress, after server_fence. Channels that are closed are
-     * reported by dmg_server_channel_closed as always. Of a client whose process is not known, and which reaches the
-     * segment by itself all the same, one connection has to stay: its end says that the process has ended. NULL:
-     * connections stay, and all that comes over them is refused.
-     */
-    void (*server_break_client)(void *implementation, uint64_t client, const char *why);
-    /** dmg_server_give_back, for segments in ordinary pages and not prefaulted. */
-    bool (*server_give_back)(void *implementation, uint64_t offset, uint64_t bytes);
-    /** dmg_server_is_in_files. */
-    bool (*server_is_in_files)(void *implementation);
-
-    /* Compute-node side. */
-    dmg_status (*client_open)(dmg_client *client, const dmg_client_options *options,
+    /** `owner` is for calling up. */
+    dmg_status (*server_create)(dmg_server *owner, const dmg_server_options *options,
+                                const dmg_transport_parameters *parameters, dmg_backend_server **server);
+    dmg_status (*client_open)(dmg_client *owner, const dmg_client_options *options,
                               const dmg_transport_parameters *parameters, dmg_node *nodes,
-                              dmg_capabilities *capabilities, void **implementation);
-    void (*client_close)(void *implementation);
-    /** dmg_client_acquire; NULL where there is nothing to do. */
-    void (*client_acquire)(void *implementation);
-    dmg_status (*channel_open)(void *client_implementation, dmg_channel *channel, void **implementation);
-    void (*channel_close)(void *implementation);
-    void (*post_read)(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
-                      dmg_completion *completion);
-    void (*post_write)(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
-                       dmg_completion *completion);
-    void (*post_cas64)(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
-                       uint64_t *observed, dmg_completion *completion);
-    void (*post_faa64)(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
-                       dmg_completion *completion);
-    void (*post_call)(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
-                      dmg_call *call, dmg_completion *completion);
-    void (*ring)(void *implementation);
-    void (*poll)(void *implementation);
-    /** Sleep until something may have arrived or the time is over; may return early. */
-    void (*channel_sleep)(void *implementation, uint64_t timeout_ns);
-    /** The node is dead: end everything in flight to it with DMG_ERR_PEER. Called once a node and channel. */
-    void (*fail_node)(void *implementation, uint16_t node);
-    /** A span is about to be read in place; NULL where there is nothing to do. */
-    void (*acquire)(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes);
+                              dmg_capabilities *capabilities, dmg_backend_client **client);
 } dmg_backend;
 
 extern const dmg_backend dmg_backend_cxl_shm;
@@ -212,5 +269,10 @@ void dmg_client_refused(dmg_client *client, uint16_t node, const void *sentence,
 const dmg_watch *dmg_server_watch(const dmg_server *server);
 /** The counters that a backend adds to on a channel's thread. */
 dmg_counters *dmg_channel_mutable_counters(dmg_channel *channel);
+/** Have fail_node called for the nodes that died since the last call: where a post has to wait for room. */
+void dmg_channel_notice_deaths(dmg_channel *channel);
+/** Open a channel of this client over something else than what the client's own channels go over. As dmg_channel_open.
+ */
+dmg_status dmg_channel_open_over(dmg_client *client, dmg_backend_client *lower, dmg_channel **channel);
 
 #endif

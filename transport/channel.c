@@ -5,7 +5,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/core.h"
-#include "transport/link/model.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -22,10 +21,10 @@
 #define YIELD_ROUNDS         4
 #define SLEEP_NS_FIRST       UINT64_C(200000)
 #define SLEEP_NS_MAX         UINT64_C(4000000)
-/* How long before an emulated link lets an operation end a thread stops sleeping: timers are not finer. */
-#define LINK_SPIN_NS UINT64_C(100000)
+/* How long before an operation that is held back ends a thread stops sleeping: timers are not finer. */
+#define HELD_SPIN_NS UINT64_C(100000)
 
-dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
+dmg_status dmg_channel_open_over(dmg_client *client, dmg_backend_client *lower, dmg_channel **channel)
 {
     *channel = NULL;
     dmg_channel *opened = calloc(1, sizeof *opened);
@@ -37,29 +36,26 @@ dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
         free(traffic);
         return dmg_error(DMG_ERR_MEMORY, "opening a channel: out of memory");
     }
-    opened->backend = client->backend;
     opened->client = client;
     opened->nodes = client->nodes;
     opened->node_count = client->node_count;
     opened->is_failed = is_failed;
     opened->traffic = traffic;
-    dmg_status status = client->backend->channel_open(client->implementation, opened, &opened->implementation);
-    opened->acquire = client->backend->acquire;
-    opened->acquire_implementation = opened->implementation;
-    if (status == DMG_OK && client->link) {
-        status = dmg_link_channel_wrap(client->link, opened);
-        if (status != DMG_OK) {
-            client->backend->channel_close(opened->implementation);
-        }
-    }
+    dmg_status status = lower->operations->channel_open(lower, opened, &opened->lower);
     if (status != DMG_OK) {
         free(is_failed);
         free(traffic);
         free(opened);
         return dmg_error_prefix(status, "opening a channel");
     }
+    opened->operations = opened->lower->operations;
     *channel = opened;
     return DMG_OK;
+}
+
+dmg_status dmg_channel_open(dmg_client *client, dmg_channel **channel)
+{
+    return dmg_channel_open_over(client, client->lower, channel);
 }
 
 void dmg_channel_close(dmg_channel *channel)
@@ -67,7 +63,7 @@ void dmg_channel_close(dmg_channel *channel)
     if (!channel) {
         return;
     }
-    channel->backend->channel_close(channel->implementation);
+    channel->operations->close(channel->lower);
     free(channel->is_failed);
     free(channel->traffic);
     free(channel);
@@ -220,8 +216,8 @@ void dmg_post_read(dmg_channel *channel, dmg_address from, void *to, uint64_t by
         return;
     }
     count(channel, DMG_OPERATION_READ, dmg_address_node(from), bytes, completion);
-    channel->backend->post_read(channel->implementation, dmg_address_node(from), dmg_address_offset(from), to, bytes,
-                                completion);
+    channel->operations->post_read(channel->lower, dmg_address_node(from), dmg_address_offset(from), to, bytes,
+                                   completion);
 }
 
 void dmg_post_write(dmg_channel *channel, const void *from, dmg_address to, uint64_t bytes, dmg_completion *completion)
@@ -234,8 +230,8 @@ void dmg_post_write(dmg_channel *channel, const void *from, dmg_address to, uint
         return;
     }
     count(channel, DMG_OPERATION_WRITE, dmg_address_node(to), bytes, completion);
-    channel->backend->post_write(channel->implementation, from, dmg_address_node(to), dmg_address_offset(to), bytes,
-                                 completion);
+    channel->operations->post_write(channel->lower, from, dmg_address_node(to), dmg_address_offset(to), bytes,
+                                    completion);
 }
 
 void dmg_post_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, uint64_t desired, uint64_t *observed,
@@ -245,8 +241,8 @@ void dmg_post_cas64(dmg_channel *channel, dmg_address word, uint64_t expected, u
         return;
     }
     count(channel, DMG_OPERATION_CAS, dmg_address_node(word), WORD_BYTES, completion);
-    channel->backend->post_cas64(channel->implementation, dmg_address_node(word), dmg_address_offset(word), expected,
-                                 desired, observed, completion);
+    channel->operations->post_cas64(channel->lower, dmg_address_node(word), dmg_address_offset(word), expected, desired,
+                                    observed, completion);
 }
 
 void dmg_post_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uint64_t *before,
@@ -256,8 +252,8 @@ void dmg_post_faa64(dmg_channel *channel, dmg_address word, uint64_t addend, uin
         return;
     }
     count(channel, DMG_OPERATION_FAA, dmg_address_node(word), WORD_BYTES, completion);
-    channel->backend->post_faa64(channel->implementation, dmg_address_node(word), dmg_address_offset(word), addend,
-                                 before, completion);
+    channel->operations->post_faa64(channel->lower, dmg_address_node(word), dmg_address_offset(word), addend, before,
+                                    completion);
 }
 
 void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const void *payload, size_t bytes,
@@ -274,7 +270,7 @@ void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const voi
         return;
     }
     count(channel, DMG_OPERATION_MESSAGE, node, bytes, completion);
-    channel->backend->post_call(channel->implementation, node, type, payload, bytes, call, completion);
+    channel->operations->post_call(channel->lower, node, type, payload, bytes, call, completion);
 }
 
 static inline void count_span(dmg_channel *channel, dmg_address address, uint64_t bytes)
@@ -298,43 +294,41 @@ static inline void count_touch_wait(dmg_channel *channel)
     end_round(channel);
 }
 
-/* Loads that follow see what others had written until the last dmg_client_acquire. */
-static inline void acquire(dmg_channel *channel, dmg_address address, uint64_t bytes)
+static inline void use_mapped(dmg_channel *channel, dmg_operation_kind kind, dmg_address address, uint64_t bytes)
 {
     uint16_t node = dmg_address_node(address);
     uint64_t offset = dmg_address_offset(address);
-    if (channel->acquire && node < channel->node_count &&
+    if (channel->operations->use_mapped && node < channel->node_count &&
         dmg_range_is_inside(offset, bytes, channel->nodes[node].segment_bytes)) {
-        channel->acquire(channel->acquire_implementation, node, offset, bytes);
+        channel->operations->use_mapped(channel->lower, kind, node, offset, bytes);
+    }
+}
+
+static inline void wait_mapped(dmg_channel *channel)
+{
+    if (channel->operations->wait_mapped) {
+        channel->operations->wait_mapped(channel->lower);
     }
 }
 
 void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    acquire(channel, address, bytes);
     count_span(channel, address, bytes);
     count_touch_wait(channel);
-    if (channel->link) {
-        dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
-        dmg_link_touch_wait(channel);
-    }
+    use_mapped(channel, DMG_OPERATION_READ, address, bytes);
+    wait_mapped(channel);
 }
 
 void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    acquire(channel, address, bytes);
     count_span(channel, address, bytes);
-    if (channel->link) {
-        dmg_link_touch(channel, DMG_OPERATION_READ, address, bytes);
-    }
+    use_mapped(channel, DMG_OPERATION_READ, address, bytes);
 }
 
 void dmg_channel_touch_wait(dmg_channel *channel)
 {
     count_touch_wait(channel);
-    if (channel->link) {
-        dmg_link_touch_wait(channel);
-    }
+    wait_mapped(channel);
 }
 
 void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes)
@@ -346,22 +340,20 @@ void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64
 void dmg_channel_touch_written_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
     count_span(channel, address, bytes);
-    if (channel->link) {
-        dmg_link_touch(channel, DMG_OPERATION_WRITE, address, bytes);
-    }
+    use_mapped(channel, DMG_OPERATION_WRITE, address, bytes);
 }
 
 bool dmg_channel_charges_atomics(const dmg_channel *channel)
 {
-    return channel->link != NULL;
+    return channel->operations->charges_atomics;
 }
 
 void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word)
 {
     channel->counters.in_place_atomics++;
-    if (channel->link) {
-        dmg_link_touch(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
-        dmg_link_touch_wait(channel);
+    if (channel->operations->charges_atomics) {
+        use_mapped(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
+        wait_mapped(channel);
     }
 }
 
@@ -382,7 +374,7 @@ void dmg_channel_notice_deaths(dmg_channel *channel)
     for (uint32_t node = 0; node < channel->node_count; node++) {
         if (!channel->is_failed[node] && atomic_load_explicit(&channel->nodes[node].dead, memory_order_acquire)) {
             channel->is_failed[node] = true;
-            channel->backend->fail_node(channel->implementation, (uint16_t)node);
+            channel->operations->fail_node(channel->lower, (uint16_t)node);
         }
     }
 }
@@ -392,7 +384,7 @@ void dmg_channel_ring(dmg_channel *channel)
     if (channel->unrung > 0) {
         channel->unrung = 0;
         channel->counters.rings++;
-        channel->backend->ring(channel->implementation);
+        channel->operations->ring(channel->lower);
         end_round(channel);
     }
 }
@@ -400,19 +392,19 @@ void dmg_channel_ring(dmg_channel *channel)
 void dmg_channel_poll(dmg_channel *channel)
 {
     dmg_channel_ring(channel);
-    channel->backend->poll(channel->implementation);
+    channel->operations->poll(channel->lower);
     dmg_channel_notice_deaths(channel);
 }
 
-/* An emulated link alone holds an operation back: wait for that moment. False when there is none such. */
-static bool wait_for_link(dmg_channel *channel)
+/* Something is held back until a time, and nothing else: wait for that moment. False when there is none such. */
+static bool wait_until_due(dmg_channel *channel)
 {
-    uint64_t due_in_ns = dmg_link_spin(channel);
+    uint64_t due_in_ns = channel->operations->held_ns(channel->lower);
     if (due_in_ns == UINT64_MAX) {
         return false;
     }
-    if (due_in_ns > 2 * LINK_SPIN_NS) {
-        channel->backend->channel_sleep(channel->implementation, due_in_ns - LINK_SPIN_NS);
+    if (due_in_ns > 2 * HELD_SPIN_NS) {
+        channel->operations->sleep(channel->lower, due_in_ns - HELD_SPIN_NS);
     }
     return true;
 }
@@ -434,7 +426,7 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
         if (completion->pending == 0) {
             break;
         }
-        if (channel->link && wait_for_link(channel)) {
+        if (channel->operations->held_ns && wait_until_due(channel)) {
             continue;
         }
         if (round < spin_rounds) {
@@ -442,7 +434,7 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
         } else if (round < spin_rounds + YIELD_ROUNDS) {
             sched_yield();
         } else {
-            channel->backend->channel_sleep(channel->implementation, sleep_ns);
+            channel->operations->sleep(channel->lower, sleep_ns);
             sleep_ns = sleep_ns * 2 < SLEEP_NS_MAX ? sleep_ns * 2 : SLEEP_NS_MAX;
         }
     }

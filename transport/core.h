@@ -6,16 +6,12 @@
 #define DMG_TRANSPORT_CORE_H
 
 #include "transport/backend.h"
-#include "transport/link/page.h"
+#include "transport/shared_page.h"
 
 #include <pthread.h>
 
 /** "I am alive": a client's monitor sends it, the server answers. */
 #define DMG_MESSAGE_TYPE_LEASE 1
-/** "Where are the clocks of your link?": answered with a dmg_link_offer. */
-#define DMG_MESSAGE_TYPE_LINK 2
-
-typedef struct dmg_link dmg_link;
 
 /** Find a transport string's backend and take its parameters apart; unknown backends and keys are errors that list the
  * known. */
@@ -40,8 +36,7 @@ typedef struct dmg_server_client {
 } dmg_server_client;
 
 struct dmg_server {
-    const dmg_backend *backend;
-    void *implementation;
+    dmg_backend_server *lower; /**< the backend's side; NULL before it is made */
     dmg_server_options options;
     char *transport;
     char *bind;
@@ -52,18 +47,17 @@ struct dmg_server {
     uint32_t client_count;
     uint32_t client_capacity;
     uint32_t lost_count;
-    uint32_t broken_count;    /**< of those that are remembered */
-    uint64_t next_look_ns;    /**< at lost clients, on the real clock */
-    bool has_gone_clients;    /**< some client is gone and has to be reported or forgotten */
-    bool has_unknown_clients; /**< there was no memory for one */
-    bool refuses_some;        /**< some client is gone or not known: requests have to be looked up */
-    dmg_watch watch;          /**< looks once a round of the serve loop */
-    dmg_link_offer link;      /**< of the clocks of this node's emulated link; no descriptor until a client asks */
+    uint32_t broken_count;             /**< of those that are remembered */
+    uint64_t next_look_ns;             /**< at lost clients, on the real clock */
+    bool has_gone_clients;             /**< some client is gone and has to be reported or forgotten */
+    bool has_unknown_clients;          /**< there was no memory for one */
+    bool refuses_some;                 /**< some client is gone or not known: requests have to be looked up */
+    dmg_watch watch;                   /**< looks once a round of the serve loop */
+    dmg_shared_page_offer shared_page; /**< no descriptor until a client asks */
 };
 
 struct dmg_client {
-    const dmg_backend *backend;
-    void *implementation;
+    dmg_backend_client *lower; /**< what channels are opened over: the backend's side, or what was put around it */
     char **addresses;
     uint32_t node_count;
     uint64_t peer_timeout_ns;
@@ -72,7 +66,6 @@ struct dmg_client {
     dmg_node *nodes;
     pthread_mutex_t death_lock;
     _Atomic uint32_t deaths; /**< raised after a node was marked dead; channels compare it with what they saw */
-    dmg_link *link;          /**< the link model of all channels but the monitor's; NULL: off */
     dmg_channel *monitor_channel;
     pthread_t monitor;
     bool has_monitor;
@@ -80,13 +73,9 @@ struct dmg_client {
 };
 
 struct dmg_channel {
-    const dmg_backend *backend;
-    void *implementation;
+    dmg_backend_channel *lower;
+    const dmg_channel_operations *operations; /**< of `lower` */
     dmg_client *client;
-    dmg_link *link; /**< NULL: none, and backend and implementation are the real ones */
-    /** What is done before a span is read in place, and by what: of the real backend, also over an emulated link. */
-    void (*acquire)(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes);
-    void *acquire_implementation;
     const dmg_node *nodes;
     uint32_t node_count;
     uint32_t unrung; /**< operations posted since the last ring */
@@ -103,9 +92,6 @@ struct dmg_channel {
     const dmg_completion *refused; /**< whose operation was refused last, and why */
     char refusal[192];
 };
-
-/** Tell the backend of nodes that died since the last call. */
-void dmg_channel_notice_deaths(dmg_channel *channel);
 
 /** Start and stop the thread that keeps the leases. */
 dmg_status dmg_monitor_start(dmg_client *client);

@@ -93,7 +93,7 @@ static void *monitor_run(void *argument)
             watch_node(client, (uint16_t)node, &watches[node], &clock);
         }
         dmg_channel_poll(channel);
-        channel->backend->channel_sleep(channel->implementation, tick_ns);
+        channel->operations->sleep(channel->lower, tick_ns);
     }
     /* What is in flight points into `watches`. */
     dmg_channel_close(channel);

@@ -118,6 +118,15 @@ dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backen
     return DMG_OK;
 }
 
+bool dmg_transport_prepare(void)
+{
+    bool has_to_begin_anew = false;
+    for (size_t i = 0; i < BACKEND_COUNT; i++) {
+        has_to_begin_anew |= backends[i]->prepare && backends[i]->prepare();
+    }
+    return has_to_begin_anew;
+}
+
 void dmg_transport_announce(const char *transport)
 {
     const dmg_backend *chosen = NULL;
@@ -170,7 +179,9 @@ void dmg_transport_sweep(uint64_t since_s, dmg_transport_removed removed, void *
 {
     sweep_report report = {removed, context};
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
-        backends[i]->sweep(since_s, report_removed, &report);
+        if (backends[i]->sweep) {
+            backends[i]->sweep(since_s, report_removed, &report);
+        }
     }
 }
 

@@ -12,7 +12,6 @@
 #include "core/base/log.h"
 #include "core/base/populate.h"
 #include "transport/core.h"
-#include "transport/link/page.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,15 +58,14 @@ dmg_status dmg_server_create(const dmg_server_options *options, dmg_server **ser
     if (!created) {
         return dmg_error(DMG_ERR_MEMORY, "creating memory node %u: out of memory", (unsigned int)options->node);
     }
-    created->backend = backend;
-    created->link.descriptor = -1;
+    created->shared_page.descriptor = -1;
     status = copy_options(created, options);
     if (status == DMG_OK) {
         status = dmg_server_check_room(&created->options, 1);
     }
     if (status == DMG_OK) {
         dmg_watch_start(&created->watch, created->options.peer_timeout_ns, dmg_now_ns());
-        status = backend->server_create(created, &created->options, &parameters, &created->implementation);
+        status = backend->server_create(created, &created->options, &parameters, &created->lower);
     }
     if (status != DMG_OK) {
         dmg_server_destroy(created);
@@ -90,11 +88,11 @@ void dmg_server_destroy(dmg_server *server)
     if (!server) {
         return;
     }
-    if (server->implementation) {
-        server->backend->server_destroy(server->implementation);
+    if (server->lower) {
+        server->lower->operations->destroy(server->lower);
     }
-    if (server->link.descriptor >= 0) {
-        close((int)server->link.descriptor);
+    if (server->shared_page.descriptor >= 0) {
+        close((int)server->shared_page.descriptor);
     }
     for (uint32_t i = 0; i < server->client_count; i++) {
         forget_client(&server->clients[i]);
@@ -108,53 +106,53 @@ void dmg_server_destroy(dmg_server *server)
 
 const char *dmg_server_address(const dmg_server *server)
 {
-    return server->backend->server_address(server->implementation);
+    return server->lower->operations->address(server->lower);
 }
 
 bool dmg_server_has_files(const dmg_server *server)
 {
-    return server->backend->server_has_files && server->backend->server_has_files(server->implementation);
+    return server->lower->operations->has_files && server->lower->operations->has_files(server->lower);
 }
 
 void *dmg_server_segment(const dmg_server *server, uint64_t *bytes)
 {
-    return server->backend->server_segment(server->implementation, bytes);
+    return server->lower->operations->segment(server->lower, bytes);
 }
 
 dmg_placement dmg_server_placement(const dmg_server *server)
 {
-    return server->backend->server_placement(server->implementation);
+    return server->lower->operations->placement(server->lower);
 }
 
 bool dmg_server_is_coherent(const dmg_server *server)
 {
-    return !server->backend->server_is_coherent || server->backend->server_is_coherent(server->implementation);
+    return !server->lower->operations->is_coherent || server->lower->operations->is_coherent(server->lower);
 }
 
 void dmg_server_acquire(dmg_server *server, uint64_t offset, uint64_t bytes)
 {
-    if (server->backend->server_acquire) {
-        server->backend->server_acquire(server->implementation, offset, bytes);
+    if (server->lower->operations->acquire) {
+        server->lower->operations->acquire(server->lower, offset, bytes);
     }
 }
 
 void dmg_server_acquire_wait(dmg_server *server)
 {
-    if (server->backend->server_acquire_wait) {
-        server->backend->server_acquire_wait(server->implementation);
+    if (server->lower->operations->acquire_wait) {
+        server->lower->operations->acquire_wait(server->lower);
     }
 }
 
 void dmg_server_release(dmg_server *server, uint64_t offset, uint64_t bytes)
 {
-    if (server->backend->server_release) {
-        server->backend->server_release(server->implementation, offset, bytes);
+    if (server->lower->operations->release) {
+        server->lower->operations->release(server->lower, offset, bytes);
     }
 }
 
 bool dmg_server_is_in_files(const dmg_server *server)
 {
-    return server->backend->server_is_in_files(server->implementation);
+    return server->lower->operations->is_in_files(server->lower);
 }
 
 bool dmg_server_take_back(dmg_server *server, uint64_t offset, uint64_t bytes)
@@ -175,23 +173,22 @@ bool dmg_server_give_back(dmg_server *server, uint64_t offset, uint64_t bytes)
     if (dmg_server_is_in_files(server) && !dmg_server_take_back(server, 0, ORDINARY_PAGE_BYTES)) {
         return false;
     }
-    return server->backend->server_give_back(server->implementation, offset, bytes);
+    return server->lower->operations->give_back(server->lower, offset, bytes);
 }
 
 void dmg_server_stop(dmg_server *server)
 {
     atomic_store(&server->is_stopped, true);
-    server->backend->server_wake(server->implementation);
+    server->lower->operations->wake(server->lower);
 }
 
 void dmg_server_reply(dmg_server *server, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes)
 {
     static const char too_long[] = "the handler's answer is longer than a message";
     if (bytes > DMG_MESSAGE_BYTES_MAX) {
-        server->backend->server_reply(server->implementation, reply_token, DMG_ERR_LIMIT, too_long,
-                                      sizeof too_long - 1);
+        server->lower->operations->reply(server->lower, reply_token, DMG_ERR_LIMIT, too_long, sizeof too_long - 1);
     } else {
-        server->backend->server_reply(server->implementation, reply_token, status, payload, bytes);
+        server->lower->operations->reply(server->lower, reply_token, status, payload, bytes);
     }
 }
 
@@ -288,16 +285,16 @@ static void refuse(dmg_server *server, const dmg_request *request, dmg_status st
     dmg_server_reply(server, request->reply_token, status, sentence, strlen(sentence));
 }
 
-static void offer_link(dmg_server *server, const dmg_request *request)
+static void offer_shared_page(dmg_server *server, const dmg_request *request)
 {
-    if (server->link.descriptor < 0) {
-        dmg_status status = dmg_link_page_create(&server->link);
+    if (server->shared_page.descriptor < 0) {
+        dmg_status status = dmg_shared_page_create(&server->shared_page);
         if (status != DMG_OK) {
             refuse(server, request, status, dmg_error_message());
             return;
         }
     }
-    dmg_server_reply(server, request->reply_token, DMG_OK, &server->link, sizeof server->link);
+    dmg_server_reply(server, request->reply_token, DMG_OK, &server->shared_page, sizeof server->shared_page);
 }
 
 static const char *refusal_of(const dmg_server_client *client)
@@ -335,8 +332,8 @@ void dmg_server_deliver(dmg_server *server, const dmg_request *request)
     client->heard_ns = server->watch.now_ns;
     if (request->type == DMG_MESSAGE_TYPE_LEASE) {
         dmg_server_reply(server, request->reply_token, DMG_OK, NULL, 0);
-    } else if (request->type == DMG_MESSAGE_TYPE_LINK) {
-        offer_link(server, request);
+    } else if (request->type == DMG_MESSAGE_TYPE_SHARED_PAGE) {
+        offer_shared_page(server, request);
     } else if (request->type == DMG_MESSAGE_TYPE_ECHO) {
         dmg_server_reply(server, request->reply_token, DMG_OK, request->payload, request->bytes);
     } else if (request->type < DMG_MESSAGE_TYPE_FIRST || !server->options.on_request) {
@@ -376,20 +373,20 @@ static bool has_ended(dmg_server_client *client)
 
 static bool is_reachable(const dmg_server *server)
 {
-    return !server->backend->server_is_reachable || server->backend->server_is_reachable(server->implementation);
+    return !server->lower->operations->is_reachable || server->lower->operations->is_reachable(server->lower);
 }
 
 /* True when it reaches nothing of the segment by itself any more. */
 static bool is_fenced(dmg_server *server, const dmg_server_client *client)
 {
     return !is_reachable(server) ||
-           (server->backend->server_fence && server->backend->server_fence(server->implementation, client->id));
+           (server->lower->operations->fence && server->lower->operations->fence(server->lower, client->id));
 }
 
 static void break_client(dmg_server *server, dmg_server_client *client)
 {
-    if (server->backend->server_break_client) {
-        server->backend->server_break_client(server->implementation, client->id, refusal_of(client));
+    if (server->lower->operations->break_client) {
+        server->lower->operations->break_client(server->lower, client->id, refusal_of(client));
         client->is_broken = client->channels == 0;
     }
 }
@@ -488,7 +485,7 @@ dmg_status dmg_server_serve(dmg_server *server)
     const uint32_t spin_rounds = dmg_server_is_coherent(server) ? SPIN_ROUNDS : SPIN_ROUNDS_SOFTWARE;
     uint32_t idle_rounds = 0;
     while (!atomic_load_explicit(&server->is_stopped, memory_order_acquire)) {
-        uint32_t handled = server->backend->server_progress(server->implementation);
+        uint32_t handled = server->lower->operations->progress(server->lower);
         dmg_watch_look(&server->watch, dmg_now_ns());
         if (server->watch.now_ns >= next_check_ns) {
             expire_leases(server);
@@ -508,7 +505,7 @@ dmg_status dmg_server_serve(dmg_server *server)
             idle_rounds++;
             __builtin_ia32_pause();
         } else {
-            server->backend->server_sleep(server->implementation, sleep_ns);
+            server->lower->operations->sleep(server->lower, sleep_ns);
         }
     }
     return DMG_OK;

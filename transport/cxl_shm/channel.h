@@ -27,6 +27,7 @@ typedef struct dmg_shm_mapping {
 
 /** A client: what its channels need to connect. */
 typedef struct dmg_shm_client {
+    dmg_backend_client base;
     dmg_client *client;
     dmg_shm_coherence coherence;
     dmg_node *nodes;
@@ -60,6 +61,7 @@ typedef struct dmg_shm_peer {
 } dmg_shm_peer;
 
 typedef struct dmg_shm_channel {
+    dmg_backend_channel base;
     dmg_shm_client *client;
     dmg_channel *channel;
     dmg_node *nodes;

@@ -119,6 +119,7 @@ static dmg_status make_client(dmg_client *client, const dmg_client_options *opti
     opened->blocks = calloc(options->address_count, sizeof *opened->blocks);
     opened->mappings = calloc(options->address_count, sizeof *opened->mappings);
     opened->paths = calloc(options->address_count, sizeof *opened->paths);
+    opened->base.operations = &dmg_shm_client_operations;
     opened->client = client;
     opened->nodes = nodes;
     opened->greeter.timeout_ns = options->peer_timeout_ns;
@@ -150,7 +151,7 @@ static void say_capabilities(const dmg_shm_coherence *coherence, dmg_capabilitie
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,
-                               dmg_capabilities *capabilities, void **implementation)
+                               dmg_capabilities *capabilities, dmg_backend_client **made)
 {
     dmg_shm_client *opened;
     dmg_status status = make_client(client, options, nodes, &opened);
@@ -166,17 +167,17 @@ dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *opt
         status = map_node(opened, node);
     }
     if (status != DMG_OK) {
-        dmg_shm_client_close(opened);
+        dmg_shm_client_close(&opened->base);
         return status;
     }
     say_capabilities(&opened->coherence, capabilities);
-    *implementation = opened;
+    *made = &opened->base;
     return DMG_OK;
 }
 
-void dmg_shm_client_close(void *implementation)
+void dmg_shm_client_close(dmg_backend_client *base)
 {
-    dmg_shm_client *client = implementation;
+    dmg_shm_client *client = (dmg_shm_client *)base;
     for (uint32_t node = 0; client && node < client->node_count; node++) {
         dmg_shm_view_close(&client->views[node]);
         client->nodes[node].pointer = NULL;
@@ -247,9 +248,9 @@ static dmg_status connect_peer(dmg_shm_channel *channel, uint32_t node)
     return DMG_OK;
 }
 
-dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channel, void **implementation)
+dmg_status dmg_shm_channel_open(dmg_backend_client *base, dmg_channel *channel, dmg_backend_channel **made)
 {
-    dmg_shm_client *client = client_implementation;
+    dmg_shm_client *client = (dmg_shm_client *)base;
     dmg_shm_channel *opened = calloc(1, sizeof *opened);
     dmg_shm_peer *peers = calloc(client->node_count, sizeof *peers);
     struct pollfd *watched = calloc(client->node_count, sizeof *watched);
@@ -259,6 +260,7 @@ dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channe
         free(watched);
         return dmg_error(DMG_ERR_MEMORY, "out of memory");
     }
+    opened->base.operations = &dmg_shm_channel_operations;
     opened->client = client;
     opened->channel = channel;
     opened->nodes = client->nodes;
@@ -277,10 +279,10 @@ dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channe
         }
     }
     if (status != DMG_OK) {
-        dmg_shm_channel_close(opened);
+        dmg_shm_channel_close(&opened->base);
         return status;
     }
-    *implementation = opened;
+    *made = &opened->base;
     return DMG_OK;
 }
 
@@ -324,9 +326,9 @@ static void await_end(int socket)
     }
 }
 
-void dmg_shm_channel_close(void *implementation)
+void dmg_shm_channel_close(dmg_backend_channel *base)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
         dmg_shm_peer *closed = &channel->peers[node];
         end_calls(closed, DMG_ERR_CANCELLED, (uint16_t)node);
@@ -344,9 +346,9 @@ void dmg_shm_channel_close(void *implementation)
     free(channel);
 }
 
-void dmg_shm_fail_node(void *implementation, uint16_t node)
+void dmg_shm_fail_node(dmg_backend_channel *base, uint16_t node)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     end_calls(&channel->peers[node], DMG_ERR_PEER, node);
     disconnect(&channel->agent, &channel->peers[node]);
 }
@@ -356,14 +358,14 @@ void dmg_shm_fail_node(void *implementation, uint16_t node)
 /* Wait for a slot; false when the node died meanwhile. */
 static bool await_credit(dmg_shm_channel *channel, uint16_t node)
 {
-    dmg_shm_ring(channel);
-    dmg_shm_poll(channel);
+    dmg_shm_ring(&channel->base);
+    dmg_shm_poll(&channel->base);
     while (channel->peers[node].free_count == 0) {
         if (atomic_load_explicit(&channel->nodes[node].dead, memory_order_acquire)) {
             return false;
         }
-        dmg_shm_channel_sleep(channel, CREDIT_SLEEP_NS);
-        dmg_shm_poll(channel);
+        dmg_shm_channel_sleep(&channel->base, CREDIT_SLEEP_NS);
+        dmg_shm_poll(&channel->base);
     }
     return true;
 }
@@ -383,16 +385,16 @@ void dmg_shm_post_message(dmg_shm_channel *channel, uint16_t node, uint32_t type
     target->is_unrung = channel->is_unrung = true;
 }
 
-void dmg_shm_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+void dmg_shm_post_call(dmg_backend_channel *base, uint16_t node, uint32_t type, const void *payload, size_t bytes,
                        dmg_call *call, dmg_completion *completion)
 {
-    dmg_shm_post_message(implementation, node, type, payload, bytes,
+    dmg_shm_post_message((dmg_shm_channel *)base, node, type, payload, bytes,
                          &(dmg_shm_flying){.completion = completion, .call = call});
 }
 
-void dmg_shm_ring(void *implementation)
+void dmg_shm_ring(dmg_backend_channel *base)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     if (!channel->is_unrung) {
         return;
     }
@@ -442,9 +444,9 @@ static bool take_answer(dmg_shm_channel *channel, uint16_t node, const dmg_shm_m
     return true;
 }
 
-void dmg_shm_poll(void *implementation)
+void dmg_shm_poll(dmg_backend_channel *base)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     for (uint32_t node = 0; node < channel->client->node_count; node++) {
         dmg_shm_peer *from = &channel->peers[node];
         dmg_shm_message answer;
@@ -496,9 +498,9 @@ static void drain(dmg_shm_channel *channel, uint16_t node)
     }
 }
 
-void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns)
+void dmg_shm_channel_sleep(dmg_backend_channel *base, uint64_t timeout_ns)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     uint32_t node_count = channel->client->node_count;
     struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / SECOND_NS), .tv_nsec = (long)(timeout_ns % SECOND_NS)};
     if (!set_asleep(channel)) {

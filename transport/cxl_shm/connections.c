@@ -47,9 +47,9 @@ void dmg_shm_server_close_channel(dmg_shm_server *server, dmg_shm_server_channel
  * What a client has mapped stays mapped: only its end cuts it off. Over TCP its process is not known, and what tells of
  * its end is that the connection ends, so that stays.
  */
-void dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why)
+void dmg_shm_server_break_client(dmg_backend_server *base, uint64_t client, const char *why)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     char farewell[DMG_SHM_FAREWELL_BYTES];
     snprintf(farewell, sizeof farewell, "%c%s", DMG_SHM_BYTE_GIVEN_UP, why);
     for (uint32_t i = 0; i < server->channel_count && !server->is_network; i++) {

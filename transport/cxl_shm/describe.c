@@ -1,5 +1,5 @@
 /*
- * What this machine offers to the cxl_shm backend, and its table of operations.
+ * What this machine offers to the cxl_shm backend.
  */
 #include "core/base/error.h"
 #include "core/base/huge_pages.h"
@@ -125,46 +125,3 @@ dmg_status dmg_shm_describe(dmg_transport_info *infos, size_t capacity, size_t *
     *count = lines.count;
     return DMG_OK;
 }
-
-static const char *const parameter_keys[] = {"coherence", "path", "port", "protect", "line-cache", "leave-out", NULL};
-
-const dmg_backend dmg_backend_cxl_shm = {
-    .name = DMG_SHM_BACKEND_NAME,
-    .describe = dmg_shm_describe,
-    .parameter_keys = parameter_keys,
-    .segment_demand = dmg_shm_segment_demand,
-    .descriptors = dmg_shm_descriptors,
-    .sweep = dmg_shm_sweep,
-    .server_has_files = dmg_shm_server_has_files,
-    .server_create = dmg_shm_server_create,
-    .server_destroy = dmg_shm_server_destroy,
-    .server_address = dmg_shm_server_address,
-    .server_segment = dmg_shm_server_segment,
-    .server_placement = dmg_shm_server_placement,
-    .server_progress = dmg_shm_server_progress,
-    .server_sleep = dmg_shm_server_sleep,
-    .server_wake = dmg_shm_server_wake,
-    .server_reply = dmg_shm_server_reply,
-    .server_is_coherent = dmg_shm_server_is_coherent,
-    .server_acquire = dmg_shm_server_acquire,
-    .server_acquire_wait = dmg_shm_server_acquire_wait,
-    .server_release = dmg_shm_server_release,
-    .server_break_client = dmg_shm_server_break_client,
-    .server_give_back = dmg_shm_server_give_back,
-    .server_is_in_files = dmg_shm_server_is_in_files,
-    .client_open = dmg_shm_client_open,
-    .client_close = dmg_shm_client_close,
-    .client_acquire = dmg_shm_client_acquire,
-    .channel_open = dmg_shm_channel_open,
-    .channel_close = dmg_shm_channel_close,
-    .post_read = dmg_shm_post_read,
-    .post_write = dmg_shm_post_write,
-    .post_cas64 = dmg_shm_post_cas64,
-    .post_faa64 = dmg_shm_post_faa64,
-    .post_call = dmg_shm_post_call,
-    .ring = dmg_shm_ring,
-    .poll = dmg_shm_poll,
-    .channel_sleep = dmg_shm_channel_sleep,
-    .fail_node = dmg_shm_fail_node,
-    .acquire = dmg_shm_acquire,
-};

@@ -27,14 +27,14 @@ void dmg_shm_server_publish_raw(dmg_shm_server *server, void *start, uint64_t by
 
 /* ---- the segment, as this program reads and writes it ---- */
 
-bool dmg_shm_server_is_coherent(void *implementation)
+bool dmg_shm_server_is_coherent(dmg_backend_server *base)
 {
-    return !((dmg_shm_server *)implementation)->coherence.is_software;
+    return !((dmg_shm_server *)base)->coherence.is_software;
 }
 
-void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t bytes)
+void dmg_shm_server_acquire(dmg_backend_server *base, uint64_t offset, uint64_t bytes)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     if (!server->coherence.is_software || bytes == 0) {
         return;
     }
@@ -46,7 +46,7 @@ void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t byte
         uint32_t capacity = server->acquired_capacity ? server->acquired_capacity * 2 : ACQUIRED_INITIAL;
         dmg_shm_acquired_span *grown = realloc(server->acquired, capacity * sizeof *grown);
         if (!grown) {
-            dmg_shm_server_acquire_wait(server);
+            dmg_shm_server_acquire_wait(&server->base);
             dmg_shm_fetch(&server->agent, &server->view, offset, bytes);
             return;
         }
@@ -56,9 +56,9 @@ void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t byte
     server->acquired[server->acquired_count++] = (dmg_shm_acquired_span){offset, bytes};
 }
 
-void dmg_shm_server_acquire_wait(void *implementation)
+void dmg_shm_server_acquire_wait(dmg_backend_server *base)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     if (!server->coherence.is_software) {
         return;
     }
@@ -70,9 +70,9 @@ void dmg_shm_server_acquire_wait(void *implementation)
 }
 
 /* No fence: every answer has one before it is published. */
-void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes)
+void dmg_shm_server_release(dmg_backend_server *base, uint64_t offset, uint64_t bytes)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     if (server->coherence.is_software && bytes > 0) {
         dmg_shm_mark_written(&server->agent, &server->view, offset, bytes);
         dmg_shm_write_back(&server->agent, &server->view, offset, bytes, DMG_SHM_NODE_WRITE);
@@ -80,16 +80,16 @@ void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t byte
 }
 
 /* A file that was there is another's, and so are its pages. */
-bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes)
+bool dmg_shm_server_give_back(dmg_backend_server *base, uint64_t offset, uint64_t bytes)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     return !server->coherence.is_software && !server->segment.is_used && !server->segment.is_device &&
            madvise((char *)server->segment.pointer + offset, bytes, MADV_REMOVE) == 0;
 }
 
-bool dmg_shm_server_is_in_files(void *implementation)
+bool dmg_shm_server_is_in_files(dmg_backend_server *base)
 {
-    return ((dmg_shm_server *)implementation)->segment.created_path != NULL;
+    return ((dmg_shm_server *)base)->segment.created_path != NULL;
 }
 
 /* ---- what compute nodes leave to the memory node without coherence ---- */
@@ -102,13 +102,13 @@ static dmg_status merge_pieces(dmg_shm_server *server, const dmg_shm_merge *merg
             !dmg_range_is_inside(piece->offset, piece->bytes, server->segment.bytes)) {
             return DMG_ERR_PROTOCOL;
         }
-        dmg_shm_server_acquire(server, piece->offset, piece->bytes);
+        dmg_shm_server_acquire(&server->base, piece->offset, piece->bytes);
     }
-    dmg_shm_server_acquire_wait(server);
+    dmg_shm_server_acquire_wait(&server->base);
     for (int i = 0; i < 2; i++) {
         const dmg_shm_piece *piece = &merge->pieces[i];
         memcpy(dmg_shm_view_pointer(&server->view) + piece->offset, piece->data, piece->bytes);
-        dmg_shm_server_release(server, piece->offset, piece->bytes);
+        dmg_shm_server_release(&server->base, piece->offset, piece->bytes);
     }
     return DMG_OK;
 }
@@ -119,13 +119,13 @@ static dmg_status execute_atomic(dmg_shm_server *server, const dmg_shm_atomic *a
         !dmg_range_is_inside(atomic->offset, sizeof(uint64_t), server->segment.bytes)) {
         return DMG_ERR_PROTOCOL;
     }
-    dmg_shm_server_acquire(server, atomic->offset, sizeof(uint64_t));
-    dmg_shm_server_acquire_wait(server);
+    dmg_shm_server_acquire(&server->base, atomic->offset, sizeof(uint64_t));
+    dmg_shm_server_acquire_wait(&server->base);
     uint64_t *word = (uint64_t *)(void *)(dmg_shm_view_pointer(&server->view) + atomic->offset);
     *before = *word;
     if (atomic->is_addition || *before == atomic->expected) {
         *word = atomic->is_addition ? *before + atomic->expected : atomic->desired;
-        dmg_shm_server_release(server, atomic->offset, sizeof(uint64_t));
+        dmg_shm_server_release(&server->base, atomic->offset, sizeof(uint64_t));
     }
     return DMG_OK;
 }
@@ -141,7 +141,7 @@ bool dmg_shm_server_serve_one_sided(dmg_shm_server *server, const dmg_request *r
     size_t answer_bytes = 0;
     const char *refusal = dmg_server_refusal(server->server, request->client);
     if (refusal) {
-        dmg_shm_server_reply(server, request->reply_token, DMG_ERR_PEER, refusal, strlen(refusal));
+        dmg_shm_server_reply(&server->base, request->reply_token, DMG_ERR_PEER, refusal, strlen(refusal));
         return true;
     }
     if (request->type == DMG_SHM_MERGE && request->bytes == sizeof(dmg_shm_merge)) {
@@ -156,6 +156,6 @@ bool dmg_shm_server_serve_one_sided(dmg_shm_server *server, const dmg_request *r
         status = execute_atomic(server, atomic, &before);
         answer_bytes = status == DMG_OK ? sizeof before : 0;
     }
-    dmg_shm_server_reply(server, request->reply_token, status, &before, answer_bytes);
+    dmg_shm_server_reply(&server->base, request->reply_token, status, &before, answer_bytes);
     return true;
 }

@@ -107,10 +107,11 @@ static void refresh_block(dmg_shm_channel *channel, uint16_t node, uint64_t bloc
     }
 }
 
-void dmg_shm_acquire(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes)
+void dmg_shm_use_mapped(dmg_backend_channel *base, dmg_operation_kind kind, uint16_t node, uint64_t offset,
+                        uint64_t bytes)
 {
-    dmg_shm_channel *channel = implementation;
-    if (!channel->agent.coherence.is_software || bytes == 0) {
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
+    if (!channel->agent.coherence.is_software || kind != DMG_OPERATION_READ || bytes == 0) {
         return;
     }
     for (uint64_t block = offset / DMG_SHM_BLOCK_BYTES; block <= (offset + bytes - 1) / DMG_SHM_BLOCK_BYTES; block++) {
@@ -122,9 +123,9 @@ void dmg_shm_acquire(void *implementation, uint16_t node, uint64_t offset, uint6
     dmg_shm_fetch(&channel->agent, &channel->client->views[node], offset, bytes);
 }
 
-void dmg_shm_client_acquire(void *implementation)
+void dmg_shm_client_acquire(dmg_backend_client *base)
 {
-    dmg_shm_client *client = implementation;
+    dmg_shm_client *client = (dmg_shm_client *)base;
     for (uint32_t node = 0; client->coherence.is_software && node < client->node_count; node++) {
         uint64_t blocks = (client->nodes[node].segment_bytes + DMG_SHM_BLOCK_BYTES - 1) / DMG_SHM_BLOCK_BYTES;
         memset((void *)client->blocks[node], DMG_SHM_BLOCK_IS_OLD, blocks);
@@ -133,10 +134,10 @@ void dmg_shm_client_acquire(void *implementation)
 
 /* ---- posting ---- */
 
-void dmg_shm_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+void dmg_shm_post_read(dmg_backend_channel *base, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
                        dmg_completion *completion)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     if (channel->agent.coherence.is_software) {
         read_software(channel, node, offset, to, bytes);
     } else {
@@ -145,10 +146,10 @@ void dmg_shm_post_read(void *implementation, uint16_t node, uint64_t offset, voi
     completion->pending--;
 }
 
-void dmg_shm_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+void dmg_shm_post_write(dmg_backend_channel *base, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
                         dmg_completion *completion)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     if (channel->agent.coherence.is_software) {
         write_software(channel, from, node, offset, bytes, completion);
         return;
@@ -157,10 +158,10 @@ void dmg_shm_post_write(void *implementation, const void *from, uint16_t node, u
     completion->pending--;
 }
 
-void dmg_shm_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+void dmg_shm_post_cas64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
                         uint64_t *observed, dmg_completion *completion)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     if (channel->agent.coherence.is_software) {
         post_atomic(channel, node, &(dmg_shm_atomic){.offset = offset, .expected = expected, .desired = desired},
                     observed, completion);
@@ -172,10 +173,10 @@ void dmg_shm_post_cas64(void *implementation, uint16_t node, uint64_t offset, ui
     completion->pending--;
 }
 
-void dmg_shm_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+void dmg_shm_post_faa64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
                         dmg_completion *completion)
 {
-    dmg_shm_channel *channel = implementation;
+    dmg_shm_channel *channel = (dmg_shm_channel *)base;
     if (channel->agent.coherence.is_software) {
         post_atomic(channel, node, &(dmg_shm_atomic){.offset = offset, .is_addition = 1, .expected = addend}, before,
                     completion);

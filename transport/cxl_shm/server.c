@@ -90,9 +90,9 @@ static uint32_t take_requests(dmg_shm_server *server, dmg_shm_server_channel *ch
     return count;
 }
 
-uint32_t dmg_shm_server_progress(void *implementation)
+uint32_t dmg_shm_server_progress(dmg_backend_server *base)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     uint32_t handled = 0;
     for (uint32_t i = 0; i < server->channel_count; i++) {
         if (server->channels[i].state == DMG_SHM_CHANNEL_OPEN) {
@@ -110,10 +110,10 @@ uint32_t dmg_shm_server_progress(void *implementation)
     return handled;
 }
 
-void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+void dmg_shm_server_reply(dmg_backend_server *base, uint64_t reply_token, dmg_status status, const void *payload,
                           size_t bytes)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     uint32_t slot = (uint32_t)(reply_token & LOW_BITS(TOKEN_SLOT_BITS));
     uint64_t use = reply_token >> TOKEN_SLOT_BITS & LOW_BITS(TOKEN_USE_BITS);
     uint64_t place = reply_token >> TOKEN_CHANNEL_SHIFT & LOW_BITS(TOKEN_CHANNEL_BITS);
@@ -157,18 +157,18 @@ static bool has_requests(dmg_shm_server *server)
     return false;
 }
 
-void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns)
+void dmg_shm_server_sleep(dmg_backend_server *base, uint64_t timeout_ns)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     set_asleep(server, true);
     int timeout_ms = has_requests(server) ? 0 : (int)((timeout_ns + MILLISECOND_NS - 1) / MILLISECOND_NS);
     dmg_shm_server_watch_sockets(server, timeout_ms);
     set_asleep(server, false);
 }
 
-void dmg_shm_server_wake(void *implementation)
+void dmg_shm_server_wake(dmg_backend_server *base)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     uint64_t one = 1;
     (void)!write(server->wake, &one, sizeof one);
 }
@@ -263,13 +263,14 @@ static dmg_status make_segment(dmg_shm_server *server, const dmg_segment_options
 }
 
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
-                                 const dmg_transport_parameters *parameters, void **implementation)
+                                 const dmg_transport_parameters *parameters, dmg_backend_server **made)
 {
     char place[DMG_ADDRESS_STRING_BYTES];
     dmg_shm_server *created = calloc(1, sizeof *created);
     if (!created) {
         return dmg_error(DMG_ERR_MEMORY, "out of memory");
     }
+    created->base.operations = &dmg_shm_server_operations;
     created->server = server;
     created->node = options->node;
     created->segment.descriptor = created->epoll = created->wake = -1;
@@ -297,10 +298,10 @@ dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *o
         status = listen_and_watch(created, place[0] ? place : NULL, options);
     }
     if (status != DMG_OK) {
-        dmg_shm_server_destroy(created);
+        dmg_shm_server_destroy(&created->base);
         return status;
     }
-    *implementation = created;
+    *made = &created->base;
     return DMG_OK;
 }
 
@@ -311,9 +312,9 @@ static void close_descriptor(int descriptor)
     }
 }
 
-void dmg_shm_server_destroy(void *implementation)
+void dmg_shm_server_destroy(dmg_backend_server *base)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     dmg_listener_close(server->listener);
     for (uint32_t i = 0; i < server->channel_count; i++) {
         if (server->channels[i].state != DMG_SHM_CHANNEL_FREE) {
@@ -330,25 +331,25 @@ void dmg_shm_server_destroy(void *implementation)
     free(server);
 }
 
-const char *dmg_shm_server_address(void *implementation)
+const char *dmg_shm_server_address(dmg_backend_server *base)
 {
-    return dmg_listener_address(((dmg_shm_server *)implementation)->listener);
+    return dmg_listener_address(((dmg_shm_server *)base)->listener);
 }
 
-bool dmg_shm_server_has_files(void *implementation)
+bool dmg_shm_server_has_files(dmg_backend_server *base)
 {
-    const dmg_shm_server *server = implementation;
+    const dmg_shm_server *server = (const dmg_shm_server *)base;
     return server->segment.created_path || dmg_listener_has_file(server->listener);
 }
 
-void *dmg_shm_server_segment(void *implementation, uint64_t *bytes)
+void *dmg_shm_server_segment(dmg_backend_server *base, uint64_t *bytes)
 {
-    dmg_shm_server *server = implementation;
+    dmg_shm_server *server = (dmg_shm_server *)base;
     *bytes = server->segment.bytes;
     return dmg_shm_view_pointer(&server->view);
 }
 
-dmg_placement dmg_shm_server_placement(void *implementation)
+dmg_placement dmg_shm_server_placement(dmg_backend_server *base)
 {
-    return ((dmg_shm_server *)implementation)->segment.placement;
+    return ((dmg_shm_server *)base)->segment.placement;
 }

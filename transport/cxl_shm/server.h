@@ -40,6 +40,7 @@ typedef struct dmg_shm_acquired_span {
 } dmg_shm_acquired_span;
 
 typedef struct dmg_shm_server {
+    dmg_backend_server base;
     dmg_server *server;
     uint16_t node;
     dmg_shm_coherence coherence;

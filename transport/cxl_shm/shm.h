@@ -305,53 +305,58 @@ bool dmg_shm_is_network(const dmg_transport_parameters *parameters, const char *
 dmg_status dmg_shm_descriptors(const dmg_transport_parameters *parameters, dmg_transport_descriptors *descriptors);
 dmg_status dmg_shm_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                   dmg_segment_demand *demand);
+extern const dmg_server_operations dmg_shm_server_operations;
+extern const dmg_client_operations dmg_shm_client_operations;
+extern const dmg_channel_operations dmg_shm_channel_operations;
+
 dmg_status dmg_shm_server_create(dmg_server *server, const dmg_server_options *options,
-                                 const dmg_transport_parameters *parameters, void **implementation);
-void dmg_shm_server_destroy(void *implementation);
-const char *dmg_shm_server_address(void *implementation);
-void *dmg_shm_server_segment(void *implementation, uint64_t *bytes);
-dmg_placement dmg_shm_server_placement(void *implementation);
-bool dmg_shm_server_has_files(void *implementation);
-uint32_t dmg_shm_server_progress(void *implementation);
-void dmg_shm_server_sleep(void *implementation, uint64_t timeout_ns);
-void dmg_shm_server_wake(void *implementation);
-void dmg_shm_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+                                 const dmg_transport_parameters *parameters, dmg_backend_server **made);
+void dmg_shm_server_destroy(dmg_backend_server *base);
+const char *dmg_shm_server_address(dmg_backend_server *base);
+void *dmg_shm_server_segment(dmg_backend_server *base, uint64_t *bytes);
+dmg_placement dmg_shm_server_placement(dmg_backend_server *base);
+bool dmg_shm_server_has_files(dmg_backend_server *base);
+uint32_t dmg_shm_server_progress(dmg_backend_server *base);
+void dmg_shm_server_sleep(dmg_backend_server *base, uint64_t timeout_ns);
+void dmg_shm_server_wake(dmg_backend_server *base);
+void dmg_shm_server_reply(dmg_backend_server *base, uint64_t reply_token, dmg_status status, const void *payload,
                           size_t bytes);
-bool dmg_shm_server_is_coherent(void *implementation);
-void dmg_shm_server_acquire(void *implementation, uint64_t offset, uint64_t bytes);
-void dmg_shm_server_acquire_wait(void *implementation);
-void dmg_shm_server_release(void *implementation, uint64_t offset, uint64_t bytes);
-void dmg_shm_server_break_client(void *implementation, uint64_t client, const char *why);
-bool dmg_shm_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
-bool dmg_shm_server_is_in_files(void *implementation);
+bool dmg_shm_server_is_coherent(dmg_backend_server *base);
+void dmg_shm_server_acquire(dmg_backend_server *base, uint64_t offset, uint64_t bytes);
+void dmg_shm_server_acquire_wait(dmg_backend_server *base);
+void dmg_shm_server_release(dmg_backend_server *base, uint64_t offset, uint64_t bytes);
+void dmg_shm_server_break_client(dmg_backend_server *base, uint64_t client, const char *why);
+bool dmg_shm_server_give_back(dmg_backend_server *base, uint64_t offset, uint64_t bytes);
+bool dmg_shm_server_is_in_files(dmg_backend_server *base);
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,
-                               dmg_capabilities *capabilities, void **implementation);
-void dmg_shm_client_close(void *implementation);
+                               dmg_capabilities *capabilities, dmg_backend_client **made);
+void dmg_shm_client_close(dmg_backend_client *base);
 /** The mapped segment of a node. */
 static inline void *dmg_shm_at(const dmg_node *nodes, uint16_t node, uint64_t offset)
 {
     return (char *)nodes[node].pointer + offset;
 }
 
-dmg_status dmg_shm_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
-void dmg_shm_channel_close(void *implementation);
-void dmg_shm_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+dmg_status dmg_shm_channel_open(dmg_backend_client *base, dmg_channel *channel, dmg_backend_channel **made);
+void dmg_shm_channel_close(dmg_backend_channel *base);
+void dmg_shm_post_read(dmg_backend_channel *base, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
                        dmg_completion *completion);
-void dmg_shm_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+void dmg_shm_post_write(dmg_backend_channel *base, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
                         dmg_completion *completion);
-void dmg_shm_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+void dmg_shm_post_cas64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
                         uint64_t *observed, dmg_completion *completion);
-void dmg_shm_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+void dmg_shm_post_faa64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
                         dmg_completion *completion);
-void dmg_shm_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+void dmg_shm_post_call(dmg_backend_channel *base, uint16_t node, uint32_t type, const void *payload, size_t bytes,
                        dmg_call *call, dmg_completion *completion);
-void dmg_shm_ring(void *implementation);
-void dmg_shm_poll(void *implementation);
-void dmg_shm_channel_sleep(void *implementation, uint64_t timeout_ns);
-void dmg_shm_fail_node(void *implementation, uint16_t node);
-void dmg_shm_acquire(void *implementation, uint16_t node, uint64_t offset, uint64_t bytes);
-void dmg_shm_client_acquire(void *implementation);
+void dmg_shm_ring(dmg_backend_channel *base);
+void dmg_shm_poll(dmg_backend_channel *base);
+void dmg_shm_channel_sleep(dmg_backend_channel *base, uint64_t timeout_ns);
+void dmg_shm_fail_node(dmg_backend_channel *base, uint16_t node);
+void dmg_shm_use_mapped(dmg_backend_channel *base, dmg_operation_kind kind, uint16_t node, uint64_t offset,
+                        uint64_t bytes);
+void dmg_shm_client_acquire(dmg_backend_client *base);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * A channel with the link model in it: a backend around the channel's own.
+ * A channel with the link model in it, around the channel of what is wrapped.
  *
- * A post goes to the inner backend at once, so that data is copied while the link's time runs, but the caller's
+ * A post goes to what is wrapped at once, so that data is copied while the link's time runs, but the caller's
  * completion waits in a queue, one a node. At the ring, what was posted to a node since the last ring is reserved on
  * the link's clocks in one step a resource, and each operation gets the time at which it is due. Polling ends the
- * operations that the inner backend has finished and that are due, in order.
+ * operations that what is wrapped has finished and that are due, in order.
  *
  * A batch counts as handed over when its first operation was posted, less what the program did in between, and as early
  * as the last poll when it follows that closely: the loop around a poll is the program's, not the link's, and would
@@ -15,14 +15,15 @@
  */
 #include "core/base/error.h"
 #include "transport/link/channel_state.h"
+#include "transport/shared_page.h"
 
 #include <stdlib.h>
 
 #define QUEUE_ENTRIES      1024 /* in flight of one channel to one node, like a NIC's send queue; a power of two */
 #define BACKDATE_NS        200
-#define POST_NS            200 /* generous bounds of what the inner backend takes */
+#define POST_NS            200 /* generous bounds of what what is wrapped takes */
 #define POST_NS_A_KIB      512
-#define SPIN_NS            5000 /* without looking at the inner backend */
+#define SPIN_NS            5000 /* without looking at what is wrapped */
 #define NANOSECONDS_SECOND 1e9
 
 static inline uint64_t ns_to_ticks(const dmg_link *link, double ns)
@@ -36,7 +37,7 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 }
 
 /* All that was posted to one node since the last ring. */
-static void depart_batch(dmg_link_connection *to, const dmg_link_costs *costs, uint64_t start, uint64_t lag,
+static void depart_batch(dmg_link_connection *to, const dmg_link_costs *costs, uint64_t start, uint64_t overhead,
                          uint64_t *drawn)
 {
     dmg_link_demand all = {0};
@@ -51,8 +52,8 @@ static void depart_batch(dmg_link_connection *to, const dmg_link_costs *costs, u
         dmg_link_demand with = before;
         dmg_link_demand_add(&with, costs, posted->kind, posted->bytes);
         uint64_t latency = costs->latency[posted->kind] + dmg_link_draw_tail(costs, posted->kind, drawn);
-        uint64_t due =
-            dmg_link_departure(&to->way, costs, &starts, &before, &with) + (latency > lag ? latency - lag : 0);
+        uint64_t due = dmg_link_departure(&to->way, costs, &starts, &before, &with) +
+                       (latency > overhead ? latency - overhead : 0);
         to->last_due = posted->due = later(to->last_due, due);
         before = with;
     }
@@ -153,10 +154,10 @@ static uint64_t next_due(const dmg_link_channel *channel)
 
 /* ---- operations ---- */
 
-static void link_ring(void *implementation)
+static void link_ring(dmg_backend_channel *base)
 {
-    dmg_link_channel *channel = implementation;
-    channel->inner->ring(channel->implementation);
+    dmg_link_channel *channel = (dmg_link_channel *)base;
+    channel->inner->operations->ring(channel->inner);
     if (channel->unrung == 0) {
         return;
     }
@@ -168,11 +169,13 @@ static void link_ring(void *implementation)
         channel->batch_start = now - allowed;
         channel->is_backdated = false;
     }
-    uint64_t lag = link->is_accounting ? 0 : channel->is_backdated ? link->lags.after_poll : link->lags.alone;
+    uint64_t overhead = link->is_accounting     ? 0
+                        : channel->is_backdated ? link->overhead.after_poll
+                                                : link->overhead.alone;
     for (uint32_t node = 0; node < link->node_count; node++) {
         dmg_link_connection *to = &channel->connections[node];
         if (to->rung != to->tail) {
-            depart_batch(to, &link->costs, channel->batch_start, lag, &channel->drawn);
+            depart_batch(to, &link->costs, channel->batch_start, overhead, &channel->drawn);
         }
     }
     for (dmg_link_call *call = channel->calls; call; call = call->next) {
@@ -186,10 +189,10 @@ static void link_ring(void *implementation)
     channel->unrung_bytes = 0;
 }
 
-static void link_poll(void *implementation)
+static void link_poll(dmg_backend_channel *base)
 {
-    dmg_link_channel *channel = implementation;
-    channel->inner->poll(channel->implementation);
+    dmg_link_channel *channel = (dmg_link_channel *)base;
+    channel->inner->operations->poll(channel->inner);
     uint64_t now = dmg_link_now(channel);
     channel->last_poll = now;
     bool has_posted = channel->has_posted;
@@ -223,9 +226,9 @@ static dmg_link_entry *take_entry(dmg_link_channel *channel, dmg_operation_kind 
     dmg_link_connection *to = &channel->connections[node];
     dmg_backoff backoff = {0};
     while (to->tail - to->head == QUEUE_ENTRIES) {
-        link_ring(channel);
-        link_poll(channel);
-        dmg_channel_notice_deaths(channel->channel);
+        link_ring(&channel->base);
+        link_poll(&channel->base);
+        dmg_channel_notice_deaths(channel->owner);
         if (to->tail - to->head == QUEUE_ENTRIES && next_due(channel) == UINT64_MAX) {
             dmg_backoff_wait(&backoff);
         }
@@ -243,50 +246,50 @@ static dmg_link_entry *take_entry(dmg_link_channel *channel, dmg_operation_kind 
     return taken;
 }
 
-static void link_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+static void link_post_read(dmg_backend_channel *base, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
                            dmg_completion *completion)
 {
-    dmg_link_channel *channel = implementation;
+    dmg_link_channel *channel = (dmg_link_channel *)base;
     dmg_link_entry *taken = take_entry(channel, DMG_OPERATION_READ, node, offset, bytes, completion);
     if (taken) {
-        channel->inner->post_read(channel->implementation, node, offset, to, bytes, &taken->own);
+        channel->inner->operations->post_read(channel->inner, node, offset, to, bytes, &taken->own);
     }
 }
 
-static void link_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+static void link_post_write(dmg_backend_channel *base, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
                             dmg_completion *completion)
 {
-    dmg_link_channel *channel = implementation;
+    dmg_link_channel *channel = (dmg_link_channel *)base;
     dmg_link_entry *taken = take_entry(channel, DMG_OPERATION_WRITE, node, offset, bytes, completion);
     if (taken) {
-        channel->inner->post_write(channel->implementation, from, node, offset, bytes, &taken->own);
+        channel->inner->operations->post_write(channel->inner, from, node, offset, bytes, &taken->own);
     }
 }
 
-static void link_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
-                            uint64_t *observed, dmg_completion *completion)
+static void link_post_cas64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t expected,
+                            uint64_t desired, uint64_t *observed, dmg_completion *completion)
 {
-    dmg_link_channel *channel = implementation;
+    dmg_link_channel *channel = (dmg_link_channel *)base;
     dmg_link_entry *taken = take_entry(channel, DMG_OPERATION_CAS, node, offset, sizeof *observed, completion);
     if (taken) {
-        channel->inner->post_cas64(channel->implementation, node, offset, expected, desired, observed, &taken->own);
+        channel->inner->operations->post_cas64(channel->inner, node, offset, expected, desired, observed, &taken->own);
     }
 }
 
-static void link_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
-                            dmg_completion *completion)
+static void link_post_faa64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t addend,
+                            uint64_t *before, dmg_completion *completion)
 {
-    dmg_link_channel *channel = implementation;
+    dmg_link_channel *channel = (dmg_link_channel *)base;
     dmg_link_entry *taken = take_entry(channel, DMG_OPERATION_FAA, node, offset, sizeof *before, completion);
     if (taken) {
-        channel->inner->post_faa64(channel->implementation, node, offset, addend, before, &taken->own);
+        channel->inner->operations->post_faa64(channel->inner, node, offset, addend, before, &taken->own);
     }
 }
 
-static void link_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+static void link_post_call(dmg_backend_channel *base, uint16_t node, uint32_t type, const void *payload, size_t bytes,
                            dmg_call *call, dmg_completion *completion)
 {
-    dmg_link_channel *channel = implementation;
+    dmg_link_channel *channel = (dmg_link_channel *)base;
     dmg_link_call *flying = channel->spare_calls;
     if (flying) {
         channel->spare_calls = flying->next;
@@ -305,21 +308,21 @@ static void link_post_call(void *implementation, uint16_t node, uint32_t type, c
                               .bytes = dmg_link_counted_bytes(&channel->link->costs, 0, bytes),
                               .node = node};
     channel->calls = flying;
-    channel->inner->post_call(channel->implementation, node, type, payload, bytes, call, &flying->own);
+    channel->inner->operations->post_call(channel->inner, node, type, payload, bytes, call, &flying->own);
 }
 
-static void link_channel_sleep(void *implementation, uint64_t timeout_ns)
+static void link_sleep(dmg_backend_channel *base, uint64_t timeout_ns)
 {
-    dmg_link_channel *channel = implementation;
-    channel->inner->channel_sleep(channel->implementation, timeout_ns);
+    dmg_link_channel *channel = (dmg_link_channel *)base;
+    channel->inner->operations->sleep(channel->inner, timeout_ns);
 }
 
-/* The inner backend has ended all that was in flight; what only waited for the link has arrived. */
-static void link_fail_node(void *implementation, uint16_t node)
+/* What is wrapped has ended all that was in flight; what only waited for the link has arrived. */
+static void link_fail_node(dmg_backend_channel *base, uint16_t node)
 {
-    dmg_link_channel *channel = implementation;
+    dmg_link_channel *channel = (dmg_link_channel *)base;
     dmg_link_connection *failed = &channel->connections[node];
-    channel->inner->fail_node(channel->implementation, node);
+    channel->inner->operations->fail_node(channel->inner, node);
     failed->is_failed = true;
     while (failed->head != failed->tail) {
         end_entry(channel, failed, node);
@@ -352,7 +355,7 @@ static void free_channel(dmg_link_channel *channel)
             free(channel->connections[node].entries);
         }
         if (channel->own_pages) {
-            dmg_link_page_unmap(channel->own_pages[node]);
+            dmg_shared_page_unmap(channel->own_pages[node]);
         }
     }
     free_calls(channel->calls);
@@ -362,10 +365,10 @@ static void free_channel(dmg_link_channel *channel)
     free(channel);
 }
 
-static void link_channel_close(void *implementation)
+static void link_close(dmg_backend_channel *base)
 {
-    dmg_link_channel *channel = implementation;
-    channel->inner->channel_close(channel->implementation);
+    dmg_link_channel *channel = (dmg_link_channel *)base;
+    channel->inner->operations->close(channel->inner);
     for (uint32_t node = 0; node < channel->link->node_count; node++) {
         dmg_link_connection *closed = &channel->connections[node];
         while (closed->head != closed->tail) {
@@ -386,8 +389,9 @@ static dmg_status make_connections(dmg_link_channel *channel)
     bool is_made = channel->connections && channel->own_pages;
     for (uint32_t node = 0; node < link->node_count && is_made; node++) {
         dmg_link_page *page = link->pages ? link->pages[node] : NULL;
-        if (!page && dmg_link_page_map_own(&channel->own_pages[node]) == DMG_OK) {
+        if (!page && dmg_shared_page_map_own(&channel->own_pages[node]) == DMG_OK) {
             page = channel->own_pages[node];
+            dmg_link_page_begin(page);
         }
         dmg_link_connection *made = &channel->connections[node];
         made->entries = calloc(QUEUE_ENTRIES, sizeof *made->entries);
@@ -400,61 +404,82 @@ static dmg_status make_connections(dmg_link_channel *channel)
     return is_made ? DMG_OK : dmg_error(DMG_ERR_MEMORY, "opening a channel over an emulated link: out of memory");
 }
 
-dmg_status dmg_link_channel_wrap(dmg_link *link, dmg_channel *channel)
-{
-    dmg_link_channel *wrapped = calloc(1, sizeof *wrapped);
-    if (!wrapped) {
-        return dmg_error(DMG_ERR_MEMORY, "opening a channel over an emulated link: out of memory");
-    }
-    *wrapped = (dmg_link_channel){.inner = channel->backend,
-                                  .implementation = channel->implementation,
-                                  .channel = channel,
-                                  .link = link,
-                                  .drawn = DMG_LINK_FIRST_DRAW,
-                                  .backdate = ns_to_ticks(link, BACKDATE_NS),
-                                  .post = ns_to_ticks(link, POST_NS),
-                                  .post_a_kib = ns_to_ticks(link, POST_NS_A_KIB),
-                                  .spin = ns_to_ticks(link, SPIN_NS)};
-    dmg_status status = make_connections(wrapped);
-    if (status != DMG_OK) {
-        free_channel(wrapped);
-        return status;
-    }
-    channel->backend = &dmg_link_backend;
-    channel->implementation = wrapped;
-    channel->link = link;
-    return DMG_OK;
-}
+/* ---- the operations ---- */
 
-const dmg_backend dmg_link_backend = {.name = "link",
-                                      .channel_close = link_channel_close,
-                                      .post_read = link_post_read,
-                                      .post_write = link_post_write,
-                                      .post_cas64 = link_post_cas64,
-                                      .post_faa64 = link_post_faa64,
-                                      .post_call = link_post_call,
-                                      .ring = link_ring,
-                                      .poll = link_poll,
-                                      .channel_sleep = link_channel_sleep,
-                                      .fail_node = link_fail_node};
-
-uint64_t dmg_link_spin(const dmg_channel *channel)
+static uint64_t link_held_ns(dmg_backend_channel *base)
 {
-    const dmg_link_channel *wrapped = channel->implementation;
-    uint64_t due = next_due(wrapped);
+    const dmg_link_channel *channel = (const dmg_link_channel *)base;
+    uint64_t due = next_due(channel);
     if (due == UINT64_MAX) {
         return UINT64_MAX;
     }
-    if (wrapped->link->is_accounting) {
+    if (channel->link->is_accounting) {
         return 0; /* the next poll runs ahead */
     }
-    uint64_t now = dmg_link_now(wrapped);
-    if (due > now + wrapped->spin) {
-        return dmg_link_ticks_to_ns(wrapped->link, due - now);
+    uint64_t now = dmg_link_now(channel);
+    if (due > now + channel->spin) {
+        return dmg_link_ticks_to_ns(channel->link, due - now);
     }
     /* No pause: it takes as long as ten readings of the clock, and what is seen late is late for the program. */
     while (now < due) {
-        now = dmg_link_now(wrapped);
+        now = dmg_link_now(channel);
     }
     return 0;
+}
+
+static const dmg_channel_operations operations = {.close = link_close,
+                                                  .post_read = link_post_read,
+                                                  .post_write = link_post_write,
+                                                  .post_cas64 = link_post_cas64,
+                                                  .post_faa64 = link_post_faa64,
+                                                  .post_call = link_post_call,
+                                                  .ring = link_ring,
+                                                  .poll = link_poll,
+                                                  .sleep = link_sleep,
+                                                  .fail_node = link_fail_node,
+                                                  .held_ns = link_held_ns,
+                                                  .use_mapped = dmg_link_use_mapped,
+                                                  .wait_mapped = dmg_link_wait_mapped,
+                                                  .charges_atomics = true};
+
+static dmg_status wrap(const dmg_link *link, dmg_channel *owner, dmg_backend_channel *inner, dmg_link_channel **made)
+{
+    dmg_link_channel *wrapping = calloc(1, sizeof *wrapping);
+    if (!wrapping) {
+        return dmg_error(DMG_ERR_MEMORY, "opening a channel over an emulated link: out of memory");
+    }
+    *wrapping = (dmg_link_channel){.base.operations = &operations,
+                                   .inner = inner,
+                                   .owner = owner,
+                                   .link = link,
+                                   .drawn = DMG_LINK_FIRST_DRAW,
+                                   .backdate = ns_to_ticks(link, BACKDATE_NS),
+                                   .post = ns_to_ticks(link, POST_NS),
+                                   .post_a_kib = ns_to_ticks(link, POST_NS_A_KIB),
+                                   .spin = ns_to_ticks(link, SPIN_NS)};
+    dmg_status status = make_connections(wrapping);
+    if (status != DMG_OK) {
+        free_channel(wrapping);
+        return status;
+    }
+    *made = wrapping;
+    return DMG_OK;
+}
+
+dmg_status dmg_link_channel_open(dmg_backend_client *base, dmg_channel *owner, dmg_backend_channel **made)
+{
+    const dmg_link *link = (const dmg_link *)base;
+    dmg_backend_channel *inner;
+    dmg_status status = link->inner->operations->channel_open(link->inner, owner, &inner);
+    if (status != DMG_OK) {
+        return status;
+    }
+    dmg_link_channel *wrapping = NULL;
+    status = wrap(link, owner, inner, &wrapping);
+    if (status != DMG_OK) {
+        inner->operations->close(inner);
+        return status;
+    }
+    *made = &wrapping->base;
+    return DMG_OK;
 }

@@ -1,6 +1,6 @@
 /**
  * @file channel_state.h
- * A channel with the link model in it, shared by channel.c (operations in flight) and in_place.c (loads and stores).
+ * A channel with the link model in it, shared by channel.c (operations in flight) and mapped.c (loads and stores).
  */
 #ifndef DMG_TRANSPORT_LINK_CHANNEL_STATE_H
 #define DMG_TRANSPORT_LINK_CHANNEL_STATE_H
@@ -9,7 +9,7 @@
 
 /** An operation in flight. */
 typedef struct dmg_link_entry {
-    dmg_completion own; /* the inner backend's */
+    dmg_completion own; /* what is wrapped ends this one */
     dmg_completion *user;
     uint64_t due;   /* ticks */
     uint64_t bytes; /* as the link counts them */
@@ -22,8 +22,8 @@ typedef struct dmg_link_connection {
     bool is_failed;
     uint64_t last_due;
     dmg_link_way way;
-    /* Spans that are read in place together, since the last wait for them: all of them, and all but the last. */
-    dmg_link_demand touched, touched_before;
+    /* Spans that are loaded together, since the last wait for them: all spans, and all but the last. */
+    dmg_link_demand charged, charged_before;
 } dmg_link_connection;
 
 /** A message. Its answer may take long (a barrier), and keeps nothing else waiting. */
@@ -41,12 +41,12 @@ typedef struct dmg_link_call {
 } dmg_link_call;
 
 typedef struct dmg_link_channel {
-    const dmg_backend *inner;
-    void *implementation;
-    dmg_channel *channel;
+    dmg_backend_channel base;
+    dmg_backend_channel *inner; /* what is wrapped */
+    dmg_channel *owner;
     const dmg_link *link;
     dmg_link_connection *connections;
-    dmg_link_page **own_pages; /* when accounting */
+    void **own_pages; /* where the model has none for all clients */
     dmg_link_call *calls;
     dmg_link_call *spare_calls;
     uint32_t in_flight;
@@ -57,11 +57,11 @@ typedef struct dmg_link_channel {
     bool has_posted; /* since the last poll */
     uint64_t last_poll;
     uint64_t ahead;        /* ticks */
-    bool has_touched;      /* spans that are not reserved yet */
-    uint64_t touched_at;   /* the first of them; ticks */
-    uint64_t touched_tail; /* the most that one of them takes on top of the latency */
+    bool has_charged;      /* spans that are not reserved yet */
+    uint64_t charged_at;   /* the first of those; ticks */
+    uint64_t charged_tail; /* the most that one of those takes on top of the latency */
     uint64_t drawn;        /* place in the sequence of tails */
-    uint64_t touched_due;  /* of all spans in place that were charged */
+    uint64_t charged_due;  /* when the time of all spans that were charged is over */
     uint64_t backdate, post, post_a_kib, spin;
 } dmg_link_channel;
 
@@ -79,7 +79,13 @@ static inline uint64_t dmg_link_ticks_to_ns(const dmg_link *link, uint64_t ticks
 static inline void dmg_link_run_ahead(dmg_link_channel *channel, uint64_t to, uint64_t now)
 {
     channel->ahead += to - now;
-    channel->channel->counters.modelled_ns += dmg_link_ticks_to_ns(channel->link, to - now);
+    dmg_channel_mutable_counters(channel->owner)->modelled_ns += dmg_link_ticks_to_ns(channel->link, to - now);
 }
+
+/** Charge a span of the mapped segment: its time begins. */
+void dmg_link_use_mapped(dmg_backend_channel *base, dmg_operation_kind kind, uint16_t node, uint64_t offset,
+                         uint64_t bytes);
+/** Wait until the time of all charged spans is over. */
+void dmg_link_wait_mapped(dmg_backend_channel *base);
 
 #endif

@@ -34,6 +34,12 @@ typedef struct dmg_link_clock {
     _Alignas(64) _Atomic uint64_t free_at; /**< units */
 } dmg_link_clock;
 
+/** The clocks of one memory node's link: in the page that the node's clients share (shared_page.h), zero at first. */
+typedef struct dmg_link_page {
+    _Atomic uint64_t epoch; /**< ticks; where the clocks count from: set by the first client */
+    dmg_link_clock clocks[DMG_LINK_RESOURCES];
+} dmg_link_page;
+
 /**
  * Reserve a cost (units). Returns when the reserved time begins: `now` or later. Of reservations that follow each other
  * without a gap, each begins where the one before ended. Thread-safe, also between processes.

@@ -1,60 +1,50 @@
 /**
  * @file model.h
- * What the files of the link model share. The layer above a backend uses it; backends do not.
+ * What the files of the link model share.
+ *
+ * The model is one more implementation of a client's and a channel's operations (backend.h), around those of a backend.
  */
 #ifndef DMG_TRANSPORT_LINK_MODEL_H
 #define DMG_TRANSPORT_LINK_MODEL_H
 
 #include "core/base/ticks.h"
-#include "transport/core.h"
+#include "transport/backend.h"
 #include "transport/link.h"
-#include "transport/link/page.h"
 #include "transport/link/timing.h"
 
-/** Own cost of the model, to be subtracted: how much later than it was due a lone operation is seen to have ended.
- * Ticks. */
-typedef struct dmg_link_lags {
-    uint64_t after_poll; /**< posted right after another one ended */
-    uint64_t alone;      /**< posted after a pause */
-    uint64_t in_place;
-} dmg_link_lags;
+/**
+ * What the model itself costs (LogP's overhead), to be subtracted: how much later than it was due a lone operation is
+ * seen to have ended. Ticks.
+ */
+typedef struct dmg_link_overhead {
+    uint64_t after_poll; /**< of an operation that is posted right after another one ended */
+    uint64_t alone;      /**< of one that is posted after a pause */
+    uint64_t mapped;     /**< of a load from the mapped segment */
+} dmg_link_overhead;
 
 /** The model of a client: what its channels share. */
-struct dmg_link {
+typedef struct dmg_link {
+    dmg_backend_client base;
+    dmg_backend_client *inner; /**< what is wrapped */
+    dmg_client *client;
     dmg_link_settings settings;
     dmg_link_costs costs;
-    dmg_link_lags lags;
+    dmg_link_overhead overhead;
     bool are_cycles;
     bool is_accounting;
     double ticks_a_second;
     uint64_t message_floor; /**< ticks that a message takes without the model; subtracted from its latency */
     uint32_t node_count;
-    dmg_link_page **pages; /**< by node; NULL when accounting */
-};
+    dmg_link_page **pages; /**< by node; NULL: each channel has clocks of its own, as when accounting */
+} dmg_link;
 
-/** Make the model of a client whose backend is connected and whose monitor runs. Says in the capabilities what was
- * chosen. */
-dmg_status dmg_link_create(dmg_client *client, const dmg_link_settings *settings, dmg_link **link);
-/** NULL is allowed. */
-void dmg_link_destroy(dmg_link *link);
+/** A client's `channel_open`: opens a channel of what is wrapped, and wraps it. */
+dmg_status dmg_link_channel_open(dmg_backend_client *base, dmg_channel *owner, dmg_backend_channel **made);
 
-/** Put the model between a channel and its backend: replaces both `backend` and `implementation`. */
-dmg_status dmg_link_channel_wrap(dmg_link *link, dmg_channel *channel);
-/** Charge a span that is used in place: its time begins. */
-void dmg_link_touch(dmg_channel *channel, dmg_operation_kind kind, dmg_address address, uint64_t bytes);
-/** Wait until the time of all charged spans is over. */
-void dmg_link_touch_wait(dmg_channel *channel);
-/**
- * Spin until the first operation that only the model holds back is due, at most a few microseconds.
- *
- * @return 0, when accounting at once; when it is due later than that, in how many nanoseconds; UINT64_MAX at once when
- * there is none
- */
-uint64_t dmg_link_spin(const dmg_channel *channel);
+/** Measure what the model itself costs, by operations that move nothing. */
+dmg_status dmg_link_measure_overhead(const dmg_link *link, dmg_link_overhead *overhead);
 
-/** Measure the model's own costs, with operations that move nothing. */
-dmg_status dmg_link_measure_lags(dmg_client *client, dmg_link *link);
-
-extern const dmg_backend dmg_link_backend;
+/** A new page's clocks count from now on, unless another client was first. */
+void dmg_link_page_begin(dmg_link_page *page);
 
 #endif

@@ -86,10 +86,10 @@ void dmg_ucx_answer_error(dmg_ucx_connection *connection, uint64_t id, dmg_statu
     }
 }
 
-void dmg_ucx_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+void dmg_ucx_server_reply(dmg_backend_server *base, uint64_t reply_token, dmg_status status, const void *payload,
                           size_t bytes)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     uint32_t index = (uint32_t)reply_token;
     if (index >= server->call_count || !server->calls[index].is_due ||
         server->calls[index].generation != (uint32_t)(reply_token >> 32)) {

@@ -17,35 +17,29 @@
  */
 #include "transport/ucx/client.h"
 
-static const char *const parameter_keys[] = {"messages", "data",       "device",  "memory-device", "port", "gid",
-                                             "retries",  "retry-time", "protect", "trust-network", NULL};
+const dmg_server_operations dmg_ucx_server_operations = {
+    .destroy = dmg_ucx_server_destroy,
+    .address = dmg_ucx_server_address,
+    .segment = dmg_ucx_server_segment,
+    .placement = dmg_ucx_server_placement,
+    .is_reachable = dmg_ucx_server_is_reachable,
+    .fence = dmg_ucx_server_fence,
+    .progress = dmg_ucx_server_progress,
+    .sleep = dmg_ucx_server_sleep,
+    .wake = dmg_ucx_server_wake,
+    .reply = dmg_ucx_server_reply,
+    .break_client = dmg_ucx_server_break_client,
+    .give_back = dmg_ucx_server_give_back,
+    .is_in_files = dmg_ucx_server_is_in_files,
+};
 
-const dmg_backend dmg_backend_ucx = {
-    .name = "ucx",
-    .describe = dmg_ucx_describe,
-    .parameter_keys = parameter_keys,
-    .announce = dmg_ucx_announce,
-    .segment_demand = dmg_ucx_segment_demand,
-    .descriptors = dmg_ucx_descriptors,
-    .sweep = dmg_ucx_sweep,
-    .server_create = dmg_ucx_server_create,
-    .server_destroy = dmg_ucx_server_destroy,
-    .server_address = dmg_ucx_server_address,
-    .server_segment = dmg_ucx_server_segment,
-    .server_placement = dmg_ucx_server_placement,
-    .server_is_reachable = dmg_ucx_server_is_reachable,
-    .server_fence = dmg_ucx_server_fence,
-    .server_progress = dmg_ucx_server_progress,
-    .server_sleep = dmg_ucx_server_sleep,
-    .server_wake = dmg_ucx_server_wake,
-    .server_reply = dmg_ucx_server_reply,
-    .server_break_client = dmg_ucx_server_break_client,
-    .server_give_back = dmg_ucx_server_give_back,
-    .server_is_in_files = dmg_ucx_server_is_in_files,
-    .client_open = dmg_ucx_client_open,
-    .client_close = dmg_ucx_client_close,
+const dmg_client_operations dmg_ucx_client_operations = {
+    .close = dmg_ucx_client_close,
     .channel_open = dmg_ucx_channel_open,
-    .channel_close = dmg_ucx_channel_close,
+};
+
+const dmg_channel_operations dmg_ucx_channel_operations = {
+    .close = dmg_ucx_channel_close,
     .post_read = dmg_ucx_post_read,
     .post_write = dmg_ucx_post_write,
     .post_cas64 = dmg_ucx_post_cas64,
@@ -53,6 +47,22 @@ const dmg_backend dmg_backend_ucx = {
     .post_call = dmg_ucx_post_call,
     .ring = dmg_ucx_ring,
     .poll = dmg_ucx_poll,
-    .channel_sleep = dmg_ucx_channel_sleep,
+    .sleep = dmg_ucx_channel_sleep,
     .fail_node = dmg_ucx_fail_node,
+};
+
+static const char *const parameter_keys[] = {"messages", "data",       "device",  "memory-device", "port", "gid",
+                                             "retries",  "retry-time", "protect", "trust-network", NULL};
+
+const dmg_backend dmg_backend_ucx = {
+    .name = "ucx",
+    .parameter_keys = parameter_keys,
+    .prepare = dmg_ucx_prepare,
+    .describe = dmg_ucx_describe,
+    .announce = dmg_ucx_announce,
+    .segment_demand = dmg_ucx_segment_demand,
+    .descriptors = dmg_ucx_descriptors,
+    .sweep = dmg_ucx_sweep,
+    .server_create = dmg_ucx_server_create,
+    .client_open = dmg_ucx_client_open,
 };

@@ -102,10 +102,10 @@ static bool await_place(dmg_ucx_channel *channel)
         if (!dmg_ucx_is_patient(&patience)) {
             return false;
         }
-        dmg_ucx_poll(channel);
+        dmg_ucx_poll(&channel->base);
         for (uint32_t i = 0; i < channel->node_count; i++) {
             if (atomic_load_explicit(&channel->client->nodes[i].dead, memory_order_acquire)) {
-                dmg_ucx_fail_node(channel, (uint16_t)i);
+                dmg_ucx_fail_node(&channel->base, (uint16_t)i);
             }
         }
         if (channel->free_operation == DMG_UCX_NO_SLOT) {
@@ -348,9 +348,9 @@ dmg_status dmg_ucx_request_lane(dmg_ucx_channel *channel, uint16_t node, const d
     }
     dmg_backoff backoff = {0};
     while (completion.pending != 0) {
-        dmg_ucx_poll(channel);
+        dmg_ucx_poll(&channel->base);
         if (atomic_load_explicit(&channel->client->nodes[node].dead, memory_order_acquire)) {
-            dmg_ucx_fail_node(channel, node);
+            dmg_ucx_fail_node(&channel->base, node);
         }
         if (completion.pending != 0) {
             dmg_backoff_wait(&backoff);
@@ -435,16 +435,16 @@ static void post_span(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t node
     enqueue(channel, operation);
 }
 
-void dmg_ucx_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+void dmg_ucx_post_read(dmg_backend_channel *base, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
                        dmg_completion *completion)
 {
-    post_span(implementation, DMG_UCX_READ, node, offset, to, bytes, completion);
+    post_span((dmg_ucx_channel *)base, DMG_UCX_READ, node, offset, to, bytes, completion);
 }
 
-void dmg_ucx_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+void dmg_ucx_post_write(dmg_backend_channel *base, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
                         dmg_completion *completion)
 {
-    post_span(implementation, DMG_UCX_WRITE, node, offset, (void *)(uintptr_t)from, bytes, completion);
+    post_span((dmg_ucx_channel *)base, DMG_UCX_WRITE, node, offset, (void *)(uintptr_t)from, bytes, completion);
 }
 
 /** `operands`: CAS {expected, desired}, FAA {addend}. */
@@ -478,24 +478,24 @@ static void post_atomic(dmg_ucx_channel *channel, dmg_ucx_kind kind, uint16_t no
     enqueue(channel, operation);
 }
 
-void dmg_ucx_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+void dmg_ucx_post_cas64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
                         uint64_t *observed, dmg_completion *completion)
 {
     const uint64_t operands[2] = {expected, desired};
-    post_atomic(implementation, DMG_UCX_CAS, node, offset, operands, observed, completion);
+    post_atomic((dmg_ucx_channel *)base, DMG_UCX_CAS, node, offset, operands, observed, completion);
 }
 
-void dmg_ucx_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+void dmg_ucx_post_faa64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
                         dmg_completion *completion)
 {
     const uint64_t operands[2] = {addend, 0};
-    post_atomic(implementation, DMG_UCX_FAA, node, offset, operands, before, completion);
+    post_atomic((dmg_ucx_channel *)base, DMG_UCX_FAA, node, offset, operands, before, completion);
 }
 
-void dmg_ucx_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+void dmg_ucx_post_call(dmg_backend_channel *base, uint16_t node, uint32_t type, const void *payload, size_t bytes,
                        dmg_call *call, dmg_completion *completion)
 {
-    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_channel *channel = (dmg_ucx_channel *)base;
     dmg_ucx_link *link = &channel->links[node];
     dmg_ucx_operation *operation = take_operation(channel, DMG_UCX_CALL, node, completion);
     if (operation == NULL) {
@@ -542,9 +542,9 @@ static void drive(dmg_ucx_channel *channel)
     }
 }
 
-void dmg_ucx_ring(void *implementation)
+void dmg_ucx_ring(dmg_backend_channel *base)
 {
-    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_channel *channel = (dmg_ucx_channel *)base;
     if (channel->by_message != 0 || channel->data_event >= 0) {
         drive(channel);
     }
@@ -580,9 +580,9 @@ uint32_t dmg_ucx_channel_look(dmg_ucx_channel *channel, bool all)
     return count;
 }
 
-void dmg_ucx_poll(void *implementation)
+void dmg_ucx_poll(dmg_backend_channel *base)
 {
-    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_channel *channel = (dmg_ucx_channel *)base;
     bool is_idle = channel->by_message == 0 && channel->data_event < 0;
     if (is_idle && ++channel->idle_polls % IDLE_POLLS != 0) {
         return;
@@ -604,9 +604,9 @@ void dmg_ucx_poll(void *implementation)
     drive(channel);
 }
 
-void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns)
+void dmg_ucx_channel_sleep(dmg_backend_channel *base, uint64_t timeout_ns)
 {
-    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_channel *channel = (dmg_ucx_channel *)base;
     drive(channel);
     /* Whoever polls next wants to know what woke us. */
     channel->idle_polls = channel->looks = IDLE_POLLS - 1;
@@ -633,9 +633,9 @@ void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns)
     ppoll(channel->waits, count, &timeout, NULL);
 }
 
-void dmg_ucx_fail_node(void *implementation, uint16_t node)
+void dmg_ucx_fail_node(dmg_backend_channel *base, uint16_t node)
 {
-    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_channel *channel = (dmg_ucx_channel *)base;
     dmg_ucx_link *link = &channel->links[node];
     if (link->is_failed) {
         return;

@@ -25,6 +25,7 @@ static dmg_status channel_create(dmg_ucx_client *client, dmg_ucx_channel **creat
         return dmg_error(DMG_ERR_MEMORY, "opening a channel: out of memory");
     }
     *created = channel;
+    channel->base.operations = &dmg_ucx_channel_operations;
     channel->client = client;
     channel->node_count = client->node_count;
     channel->data_event = -1;
@@ -78,9 +79,9 @@ static void channel_destroy(dmg_ucx_channel *channel)
     free(channel);
 }
 
-void dmg_ucx_channel_close(void *implementation)
+void dmg_ucx_channel_close(dmg_backend_channel *base)
 {
-    dmg_ucx_channel *channel = implementation;
+    dmg_ucx_channel *channel = (dmg_ucx_channel *)base;
     for (uint32_t i = 0; i < channel->node_count; i++) {
         dmg_ucx_card_lane_close(channel, i);
     }
@@ -89,13 +90,13 @@ void dmg_ucx_channel_close(void *implementation)
     channel_destroy(channel);
 }
 
-dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *owner, void **implementation)
+dmg_status dmg_ucx_channel_open(dmg_backend_client *base, dmg_channel *owner, dmg_backend_channel **made)
 {
     (void)owner;
-    dmg_ucx_client *client = client_implementation;
+    dmg_ucx_client *client = (dmg_ucx_client *)base;
     dmg_ucx_channel *channel = atomic_exchange(&client->first_channel, NULL);
     if (channel != NULL) {
-        *implementation = channel;
+        *made = &channel->base;
         return DMG_OK;
     }
     dmg_status status = channel_create(client, &channel);
@@ -125,11 +126,11 @@ dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *owner,
     }
     if (status != DMG_OK) {
         if (channel != NULL) {
-            dmg_ucx_channel_close(channel);
+            dmg_ucx_channel_close(&channel->base);
         }
         return status;
     }
-    *implementation = channel;
+    *made = &channel->base;
     return DMG_OK;
 }
 
@@ -285,12 +286,13 @@ static void describe_choice(const dmg_ucx_client *client, const dmg_ucx_channel 
 
 dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,
-                               dmg_capabilities *capabilities, void **implementation)
+                               dmg_capabilities *capabilities, dmg_backend_client **made)
 {
     dmg_ucx_client *client = calloc(1, sizeof(*client));
     if (client == NULL) {
         return dmg_error(DMG_ERR_MEMORY, "opening a client: out of memory");
     }
+    client->base.operations = &dmg_ucx_client_operations;
     client->client = owner;
     client->nodes = nodes;
     client->node_count = options->address_count;
@@ -323,11 +325,11 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
     }
     if (status != DMG_OK) {
         if (channel != NULL && channel->links != NULL && channel->waits != NULL && channel->operations != NULL) {
-            dmg_ucx_channel_close(channel);
+            dmg_ucx_channel_close(&channel->base);
         } else if (channel != NULL) {
             channel_destroy(channel);
         }
-        dmg_ucx_client_close(client);
+        dmg_ucx_client_close(&client->base);
         return status;
     }
     for (uint32_t i = 0; i < client->node_count; i++) {
@@ -336,16 +338,16 @@ dmg_status dmg_ucx_client_open(dmg_client *owner, const dmg_client_options *opti
     }
     describe_choice(client, channel, data, capabilities);
     atomic_store(&client->first_channel, channel);
-    *implementation = client;
+    *made = &client->base;
     return DMG_OK;
 }
 
-void dmg_ucx_client_close(void *implementation)
+void dmg_ucx_client_close(dmg_backend_client *base)
 {
-    dmg_ucx_client *client = implementation;
+    dmg_ucx_client *client = (dmg_ucx_client *)base;
     dmg_ucx_channel *first = atomic_exchange(&client->first_channel, NULL);
     if (first != NULL) {
-        dmg_ucx_channel_close(first);
+        dmg_ucx_channel_close(&first->base);
     }
     if (client->data_context != NULL) {
         dmg_ucx_close_context(client->data_context);

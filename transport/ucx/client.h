@@ -29,6 +29,7 @@ typedef struct dmg_ucx_facts {
 typedef struct dmg_ucx_channel dmg_ucx_channel;
 
 typedef struct dmg_ucx_client {
+    dmg_backend_client base;
     dmg_client *client;
     dmg_ucx_settings settings;
     dmg_node *nodes;
@@ -110,6 +111,7 @@ typedef struct dmg_ucx_link {
 #define DMG_UCX_OPERATIONS_MAX 4096
 
 struct dmg_ucx_channel {
+    dmg_backend_channel base;
     dmg_ucx_client *client;
     dmg_ucx_hub *hub;     /**< NULL when requests and answers go over the streams */
     struct pollfd *waits; /**< room for what a sleep waits for */
@@ -131,10 +133,10 @@ struct dmg_ucx_channel {
 
 dmg_status dmg_ucx_client_open(dmg_client *client, const dmg_client_options *options,
                                const dmg_transport_parameters *parameters, dmg_node *nodes,
-                               dmg_capabilities *capabilities, void **implementation);
-void dmg_ucx_client_close(void *implementation);
-dmg_status dmg_ucx_channel_open(void *client_implementation, dmg_channel *channel, void **implementation);
-void dmg_ucx_channel_close(void *implementation);
+                               dmg_capabilities *capabilities, dmg_backend_client **made);
+void dmg_ucx_client_close(dmg_backend_client *base);
+dmg_status dmg_ucx_channel_open(dmg_backend_client *base, dmg_channel *channel, dmg_backend_channel **made);
+void dmg_ucx_channel_close(dmg_backend_channel *base);
 
 /* ---- connect.c ---- */
 
@@ -183,19 +185,19 @@ void dmg_ucx_take_answers(dmg_ucx_link *link, const dmg_ucx_header *header, cons
 /** Take what has come, on the streams of links that are asked (all: everywhere). Returns how much that was. */
 uint32_t dmg_ucx_channel_look(dmg_ucx_channel *channel, bool all);
 
-void dmg_ucx_post_read(void *implementation, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
+void dmg_ucx_post_read(dmg_backend_channel *base, uint16_t node, uint64_t offset, void *to, uint64_t bytes,
                        dmg_completion *completion);
-void dmg_ucx_post_write(void *implementation, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
+void dmg_ucx_post_write(dmg_backend_channel *base, const void *from, uint16_t node, uint64_t offset, uint64_t bytes,
                         dmg_completion *completion);
-void dmg_ucx_post_cas64(void *implementation, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
+void dmg_ucx_post_cas64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t expected, uint64_t desired,
                         uint64_t *observed, dmg_completion *completion);
-void dmg_ucx_post_faa64(void *implementation, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
+void dmg_ucx_post_faa64(dmg_backend_channel *base, uint16_t node, uint64_t offset, uint64_t addend, uint64_t *before,
                         dmg_completion *completion);
-void dmg_ucx_post_call(void *implementation, uint16_t node, uint32_t type, const void *payload, size_t bytes,
+void dmg_ucx_post_call(dmg_backend_channel *base, uint16_t node, uint32_t type, const void *payload, size_t bytes,
                        dmg_call *call, dmg_completion *completion);
-void dmg_ucx_ring(void *implementation);
-void dmg_ucx_poll(void *implementation);
-void dmg_ucx_channel_sleep(void *implementation, uint64_t timeout_ns);
-void dmg_ucx_fail_node(void *implementation, uint16_t node);
+void dmg_ucx_ring(dmg_backend_channel *base);
+void dmg_ucx_poll(dmg_backend_channel *base);
+void dmg_ucx_channel_sleep(dmg_backend_channel *base, uint64_t timeout_ns);
+void dmg_ucx_fail_node(dmg_backend_channel *base, uint16_t node);
 
 #endif

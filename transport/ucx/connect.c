@@ -180,7 +180,7 @@ static void look_or_sleep(dmg_ucx_channel *channel, uint32_t *idle)
     if (dmg_ucx_channel_look(channel, true) != 0) {
         *idle = 0;
     } else if (++*idle > SPIN_LOOKS) {
-        dmg_ucx_channel_sleep(channel, SLEEP_NS);
+        dmg_ucx_channel_sleep(&channel->base, SLEEP_NS);
     }
 }
 

@@ -165,9 +165,9 @@ static void give_up(dmg_ucx_connection *connection, const char *why)
     }
 }
 
-void dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why)
+void dmg_ucx_server_break_client(dmg_backend_server *base, uint64_t client, const char *why)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     for (uint32_t i = 0; i < server->place_count; i++) {
         dmg_ucx_connection *connection = server->places[i].connection;
         if (connection != NULL && connection->stage == DMG_UCX_STAGE_WELCOMED && connection->client == client &&

@@ -85,9 +85,9 @@ void dmg_ucx_lane_cut(dmg_ucx_connection *connection)
     }
 }
 
-bool dmg_ucx_server_fence(void *implementation, uint64_t client)
+bool dmg_ucx_server_fence(dmg_backend_server *base, uint64_t client)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     if (server->card == NULL) {
         return server->data_transports[0] == '\0';
     }

@@ -17,7 +17,7 @@
 #define FOLDER "/dev/shm"
 #define PREFIX "ucx_shm_posix_"
 
-bool dmg_transport_prepare(void)
+bool dmg_ucx_prepare(void)
 {
     dmg_ucx_library_prepare();
     return dmg_ucx_environment_clean();

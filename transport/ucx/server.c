@@ -30,9 +30,9 @@ static void take_in(dmg_ucx_server *server)
     }
 }
 
-uint32_t dmg_ucx_server_progress(void *implementation)
+uint32_t dmg_ucx_server_progress(dmg_backend_server *base)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     server->handled = 0;
     for (int round = 0; round < ROUNDS_MAX; round++) {
         uint32_t count = dmg_ucx_events_look(server);
@@ -49,9 +49,9 @@ uint32_t dmg_ucx_server_progress(void *implementation)
     return server->handled;
 }
 
-void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns)
+void dmg_ucx_server_sleep(dmg_backend_server *base, uint64_t timeout_ns)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     dmg_ucx_answers_flush(server);
     if (server->has_broken || (server->hub != NULL && !dmg_ucx_hub_arm(server->hub))) {
         return;
@@ -65,36 +65,36 @@ void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns)
     dmg_ucx_events_wait(server, timeout_ns);
 }
 
-void dmg_ucx_server_wake(void *implementation)
+void dmg_ucx_server_wake(dmg_backend_server *base)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     uint64_t one = 1;
     ssize_t ignored = write(server->wake_event, &one, sizeof(one));
     (void)ignored;
 }
 
-const char *dmg_ucx_server_address(void *implementation)
+const char *dmg_ucx_server_address(dmg_backend_server *base)
 {
-    return ((dmg_ucx_server *)implementation)->address;
+    return ((dmg_ucx_server *)base)->address;
 }
 
-void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes)
+void *dmg_ucx_server_segment(dmg_backend_server *base, uint64_t *bytes)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     *bytes = server->segment.bytes;
     return server->segment.start;
 }
 
-bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t bytes)
+bool dmg_ucx_server_give_back(dmg_backend_server *base, uint64_t offset, uint64_t bytes)
 {
-    const dmg_ucx_server *server = implementation;
+    const dmg_ucx_server *server = (const dmg_ucx_server *)base;
     return dmg_ucx_segment_give_back(&server->segment, server->data_transports, offset, bytes);
 }
 
 /** UCX's posix makes files in /dev/shm. */
-bool dmg_ucx_server_is_in_files(void *implementation)
+bool dmg_ucx_server_is_in_files(dmg_backend_server *base)
 {
-    return strcmp(((const dmg_ucx_server *)implementation)->data_transports, "posix") == 0;
+    return strcmp(((const dmg_ucx_server *)base)->data_transports, "posix") == 0;
 }
 
 /* ---- creation ---- */
@@ -280,18 +280,18 @@ dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_t
                             : status;
 }
 
-dmg_placement dmg_ucx_server_placement(void *implementation)
+dmg_placement dmg_ucx_server_placement(dmg_backend_server *base)
 {
-    return ((dmg_ucx_server *)implementation)->segment.placement;
+    return ((dmg_ucx_server *)base)->segment.placement;
 }
 
-bool dmg_ucx_server_is_reachable(void *implementation)
+bool dmg_ucx_server_is_reachable(dmg_backend_server *base)
 {
-    return ((dmg_ucx_server *)implementation)->data_transports[0] != '\0';
+    return ((dmg_ucx_server *)base)->data_transports[0] != '\0';
 }
 
 dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *options,
-                                 const dmg_transport_parameters *parameters, void **implementation)
+                                 const dmg_transport_parameters *parameters, dmg_backend_server **made)
 {
     dmg_ucx_settings settings;
     dmg_status status = dmg_ucx_settings_parse(parameters, DMG_UCX_SIDE_MEMORY, &settings);
@@ -307,6 +307,7 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
     if (server == NULL) {
         return dmg_error(DMG_ERR_MEMORY, "creating a memory node: out of memory");
     }
+    server->base.operations = &dmg_ucx_server_operations;
     server->server = owner;
     server->counters = dmg_server_mutable_counters(owner);
     server->node = options->node;
@@ -330,16 +331,16 @@ dmg_status dmg_ucx_server_create(dmg_server *owner, const dmg_server_options *op
         status = create_messages(server, &settings, &chosen);
     }
     if (status != DMG_OK) {
-        dmg_ucx_server_destroy(server);
+        dmg_ucx_server_destroy(&server->base);
         return status;
     }
-    *implementation = server;
+    *made = &server->base;
     return DMG_OK;
 }
 
-void dmg_ucx_server_destroy(void *implementation)
+void dmg_ucx_server_destroy(dmg_backend_server *base)
 {
-    dmg_ucx_server *server = implementation;
+    dmg_ucx_server *server = (dmg_ucx_server *)base;
     dmg_listener_close(server->listener);
     dmg_ucx_connections_close_all(server);
     dmg_ucx_hub_close(server->hub);

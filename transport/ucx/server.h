@@ -67,6 +67,7 @@ typedef struct dmg_ucx_due_call {
 #define DMG_UCX_EVENTS_MAX 64
 
 struct dmg_ucx_server {
+    dmg_backend_server base;
     dmg_server *server;
     dmg_counters *counters;
     uint16_t node;

@@ -86,6 +86,7 @@ bool dmg_ucx_environment_clean(void);
 /** Log a warning that names what was taken out, once a process. */
 void dmg_ucx_environment_announce(void);
 /** And that what these parameters ask for is open to others. */
+bool dmg_ucx_prepare(void);
 void dmg_ucx_announce(const dmg_transport_parameters *parameters);
 /** DMG_ERR_ARGUMENT when something that may not pass reaches UCX all the same: in a library, or by a file ucx.conf. */
 dmg_status dmg_ucx_environment_check(void);
@@ -196,21 +197,25 @@ void dmg_ucx_helpers_stop(dmg_ucx_helpers *helpers);
 
 dmg_status dmg_ucx_segment_demand(const dmg_server_options *options, const dmg_transport_parameters *parameters,
                                   dmg_segment_demand *demand);
-dmg_placement dmg_ucx_server_placement(void *implementation);
-bool dmg_ucx_server_is_reachable(void *implementation);
-bool dmg_ucx_server_fence(void *implementation, uint64_t client);
+extern const dmg_server_operations dmg_ucx_server_operations;
+extern const dmg_client_operations dmg_ucx_client_operations;
+extern const dmg_channel_operations dmg_ucx_channel_operations;
+
+dmg_placement dmg_ucx_server_placement(dmg_backend_server *base);
+bool dmg_ucx_server_is_reachable(dmg_backend_server *base);
+bool dmg_ucx_server_fence(dmg_backend_server *base, uint64_t client);
 dmg_status dmg_ucx_server_create(dmg_server *server, const dmg_server_options *options,
-                                 const dmg_transport_parameters *parameters, void **implementation);
-void dmg_ucx_server_destroy(void *implementation);
-const char *dmg_ucx_server_address(void *implementation);
-void *dmg_ucx_server_segment(void *implementation, uint64_t *bytes);
-void dmg_ucx_server_break_client(void *implementation, uint64_t client, const char *why);
-bool dmg_ucx_server_give_back(void *implementation, uint64_t offset, uint64_t bytes);
-bool dmg_ucx_server_is_in_files(void *implementation);
-uint32_t dmg_ucx_server_progress(void *implementation);
-void dmg_ucx_server_sleep(void *implementation, uint64_t timeout_ns);
-void dmg_ucx_server_wake(void *implementation);
-void dmg_ucx_server_reply(void *implementation, uint64_t reply_token, dmg_status status, const void *payload,
+                                 const dmg_transport_parameters *parameters, dmg_backend_server **made);
+void dmg_ucx_server_destroy(dmg_backend_server *base);
+const char *dmg_ucx_server_address(dmg_backend_server *base);
+void *dmg_ucx_server_segment(dmg_backend_server *base, uint64_t *bytes);
+void dmg_ucx_server_break_client(dmg_backend_server *base, uint64_t client, const char *why);
+bool dmg_ucx_server_give_back(dmg_backend_server *base, uint64_t offset, uint64_t bytes);
+bool dmg_ucx_server_is_in_files(dmg_backend_server *base);
+uint32_t dmg_ucx_server_progress(dmg_backend_server *base);
+void dmg_ucx_server_sleep(dmg_backend_server *base, uint64_t timeout_ns);
+void dmg_ucx_server_wake(dmg_backend_server *base);
+void dmg_ucx_server_reply(dmg_backend_server *base, uint64_t reply_token, dmg_status status, const void *payload,
                           size_t bytes);
 
 /* ---- process.c ---- */

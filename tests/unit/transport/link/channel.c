@@ -3,6 +3,7 @@
  * reverse: an operation may always take longer than its link, and never less.
  */
 #include "core/base/clock.h"
+#include "transport/core.h"
 #include "transport/link/model.h"
 #include "unit/support/suite.h"
 
@@ -165,6 +166,11 @@ static void run_rounds(dmg_channel *channel)
     }
 }
 
+static const dmg_link *model_of(const dmg_client *client)
+{
+    return (const dmg_link *)client->lower;
+}
+
 static void nothing_takes_less_than_its_link(void)
 {
     dmg_link_settings settings = link_of(DMG_LINK_SPIN);
@@ -295,13 +301,13 @@ static void clients_share_the_clocks_of_a_node(void)
     settings.cells[DMG_LINK_READ_BANDWIDTH] = 1;
     dmg_client *first = open_client(&settings);
     dmg_client *second = open_client(&settings);
-    CU_ASSERT_PTR_NOT_EQUAL(first->link->pages[0], second->link->pages[0]);
+    CU_ASSERT_PTR_NOT_EQUAL(model_of(first)->pages[0], model_of(second)->pages[0]);
     dmg_channel *channel = open_channel(first);
     static char data[DATA_BYTES];
     CU_ASSERT_EQUAL(dmg_read(channel, place(0), data, DATA_BYTES), DMG_OK);
-    uint64_t moved = first->link->pages[0]->clocks[DMG_LINK_READ_BYTES].free_at;
+    uint64_t moved = model_of(first)->pages[0]->clocks[DMG_LINK_READ_BYTES].free_at;
     CU_ASSERT_NOT_EQUAL(moved, 0);
-    CU_ASSERT_EQUAL(second->link->pages[0]->clocks[DMG_LINK_READ_BYTES].free_at, moved);
+    CU_ASSERT_EQUAL(model_of(second)->pages[0]->clocks[DMG_LINK_READ_BYTES].free_at, moved);
     dmg_channel_close(channel);
     dmg_client_close(second);
     dmg_client_close(first);
@@ -350,7 +356,7 @@ static void tails_are_accounted_for(void)
         } else {
             dmg_channel_touch(channel, place(0), sizeof word);
         }
-        bool is_tail = dmg_link_draw_tail(&client->link->costs, DMG_OPERATION_READ, &drawn) > 0;
+        bool is_tail = dmg_link_draw_tail(&model_of(client)->costs, DMG_OPERATION_READ, &drawn) > 0;
         CU_ASSERT_EQUAL(counters->modelled_ns - before > 100000000, is_tail);
         tails += is_tail;
     }
@@ -375,7 +381,7 @@ static void mode_is_chosen_by_cores_and_announced(void)
     CU_ASSERT_PTR_NULL(strstr(dmg_client_capabilities(client)->chosen, "emulated"));
     dmg_channel *channel = open_channel(client);
     CU_ASSERT_FALSE(dmg_channel_charges_atomics(channel));
-    CU_ASSERT_PTR_NULL(channel->link);
+    CU_ASSERT_PTR_NULL(channel->operations->held_ns);
     dmg_channel_close(channel);
     dmg_client_close(client);
 }
