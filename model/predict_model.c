@@ -50,27 +50,26 @@ static double counted_bytes(const dmg_link_settings *link, double operations, do
     return fmax(half_more, operations * line);
 }
 
-static double counted_bytes_in_place(const dmg_link_settings *link, const dmg_predict_share *share)
+static double counted_bytes_mapped(const dmg_link_settings *link, const dmg_predict_share *share)
 {
     if (link->line_bytes == CACHE_LINE_BYTES) {
-        return share->in_place_lines * CACHE_LINE_BYTES;
+        return share->mapped_lines * CACHE_LINE_BYTES;
     }
-    return link->line_bytes == 1 ? share->in_place_bytes
-                                 : counted_bytes(link, share->in_place_spans, share->in_place_bytes);
+    return link->line_bytes == 1 ? share->mapped_bytes : counted_bytes(link, share->mapped_spans, share->mapped_bytes);
 }
 
 static dmg_link_amounts demand_of(const dmg_link_settings *link, const dmg_predict_share *share)
 {
     const double *operations = share->operations;
     const double *bytes = share->bytes;
-    double atomics = operations[DMG_OPERATION_CAS] + operations[DMG_OPERATION_FAA] + share->in_place_atomics;
+    double atomics = operations[DMG_OPERATION_CAS] + operations[DMG_OPERATION_FAA] + share->mapped_atomics;
     double atomic_bytes = fmax(8.0, link->line_bytes) * atomics;
     return (dmg_link_amounts){
-        .reads = operations[DMG_OPERATION_READ] + share->in_place_spans,
+        .reads = operations[DMG_OPERATION_READ] + share->mapped_spans,
         .writes = operations[DMG_OPERATION_WRITE] + operations[DMG_OPERATION_MESSAGE],
         .atomics = atomics,
         .read_bytes = counted_bytes(link, operations[DMG_OPERATION_READ], bytes[DMG_OPERATION_READ]) +
-                      counted_bytes_in_place(link, share) + atomic_bytes,
+                      counted_bytes_mapped(link, share) + atomic_bytes,
         .write_bytes = counted_bytes(link, operations[DMG_OPERATION_WRITE], bytes[DMG_OPERATION_WRITE]) +
                        counted_bytes(link, operations[DMG_OPERATION_MESSAGE], bytes[DMG_OPERATION_MESSAGE]) +
                        atomic_bytes};
@@ -124,9 +123,9 @@ typedef struct round_shape {
 
 static round_shape shape_of(const dmg_predict_share *share)
 {
-    double rounds = share->in_place_waits + share->in_place_atomics;
+    double rounds = share->mapped_waits + share->mapped_atomics;
     double serial = rounds;
-    double operations = share->in_place_spans + share->in_place_atomics;
+    double operations = share->mapped_spans + share->mapped_atomics;
     for (int kind = 0; kind < DMG_OPERATION_MESSAGE; kind++) {
         rounds += share->rounds[kind];
         serial += share->serial_rounds[kind];
@@ -219,8 +218,8 @@ static node_time node_time_of(const dmg_predict_run *run, const dmg_link_setting
         add_part(&time, DMG_PREDICT_MESSAGES, messages);
         return time;
     }
-    double rounds_ns = share->in_place_waits * latency_ns(link, DMG_OPERATION_READ) +
-                       share->in_place_atomics * latency_ns(link, DMG_OPERATION_CAS);
+    double rounds_ns = share->mapped_waits * latency_ns(link, DMG_OPERATION_READ) +
+                       share->mapped_atomics * latency_ns(link, DMG_OPERATION_CAS);
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         rounds_ns += kind == DMG_OPERATION_MESSAGE ? 0 : share->serial_rounds[kind] * latency_ns(link, kind);
     }
@@ -258,11 +257,11 @@ static void add_share(dmg_predict_share *sum, const dmg_predict_share *more, dou
         sum->rounds[kind] += more->rounds[kind] * by;
         sum->serial_rounds[kind] += more->serial_rounds[kind] * by;
     }
-    sum->in_place_spans += more->in_place_spans * by;
-    sum->in_place_bytes += more->in_place_bytes * by;
-    sum->in_place_lines += more->in_place_lines * by;
-    sum->in_place_waits += more->in_place_waits * by;
-    sum->in_place_atomics += more->in_place_atomics * by;
+    sum->mapped_spans += more->mapped_spans * by;
+    sum->mapped_bytes += more->mapped_bytes * by;
+    sum->mapped_lines += more->mapped_lines * by;
+    sum->mapped_waits += more->mapped_waits * by;
+    sum->mapped_atomics += more->mapped_atomics * by;
 }
 
 /** Part of the updates that leave a partition: grows from none, with one compute node, to all. */
@@ -272,11 +271,11 @@ static double leaving(uint32_t cns)
 }
 
 /** The bytes of `whole_bytes` that a share read in place or by operations. */
-static void give_whole_bytes(dmg_predict_share *share, double whole_bytes, bool is_in_place)
+static void give_whole_bytes(dmg_predict_share *share, double whole_bytes, bool is_mapped)
 {
-    if (is_in_place) {
-        share->in_place_bytes = fmax(0, share->in_place_bytes + whole_bytes);
-        share->in_place_lines = fmax(0, share->in_place_lines + whole_bytes / CACHE_LINE_BYTES);
+    if (is_mapped) {
+        share->mapped_bytes = fmax(0, share->mapped_bytes + whole_bytes);
+        share->mapped_lines = fmax(0, share->mapped_lines + whole_bytes / CACHE_LINE_BYTES);
     } else {
         share->bytes[DMG_OPERATION_READ] = fmax(0, share->bytes[DMG_OPERATION_READ] + whole_bytes);
     }
@@ -293,11 +292,11 @@ static dmg_predict_share redistributed(const dmg_predict_run *run, const dmg_pre
     }
     double imbalance = sum.busy_ns > 0 ? busiest / (sum.busy_ns / run->cns) : 1;
     imbalance = fmin(imbalance, cns);
-    bool is_in_place = sum.in_place_bytes > sum.bytes[DMG_OPERATION_READ];
-    give_whole_bytes(&sum, -stretch->whole_bytes * run->cns, is_in_place);
+    bool is_mapped = sum.mapped_bytes > sum.bytes[DMG_OPERATION_READ];
+    give_whole_bytes(&sum, -stretch->whole_bytes * run->cns, is_mapped);
     if (run->cns > 1) {
         double by = leaving(cns) / leaving(run->cns);
-        sum.in_place_atomics *= by;
+        sum.mapped_atomics *= by;
         sum.serial_rounds[DMG_OPERATION_MESSAGE] *= by;
         sum.rounds[DMG_OPERATION_MESSAGE] *= by;
         sum.operations[DMG_OPERATION_MESSAGE] *= by;
@@ -306,7 +305,7 @@ static dmg_predict_share redistributed(const dmg_predict_run *run, const dmg_pre
     }
     dmg_predict_share share = {0};
     add_share(&share, &sum, imbalance / cns);
-    give_whole_bytes(&share, stretch->whole_bytes, is_in_place);
+    give_whole_bytes(&share, stretch->whole_bytes, is_mapped);
     return share;
 }
 

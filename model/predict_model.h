@@ -36,11 +36,11 @@ typedef struct dmg_predict_share {
     double bytes[DMG_OPERATION_KINDS];
     double rounds[DMG_OPERATION_KINDS];
     double serial_rounds[DMG_OPERATION_KINDS]; /**< rounds that are in flight together count once; no barriers */
-    double in_place_spans;
-    double in_place_bytes;
-    double in_place_lines; /**< of 64 bytes */
-    double in_place_waits;
-    double in_place_atomics;
+    double mapped_spans;
+    double mapped_bytes;
+    double mapped_lines; /**< of 64 bytes */
+    double mapped_waits;
+    double mapped_atomics;
 } dmg_predict_share;
 
 typedef struct dmg_predict_stretch {

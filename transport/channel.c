@@ -276,10 +276,10 @@ void dmg_post_call(dmg_channel *channel, uint16_t node, uint32_t type, const voi
 static inline void count_span(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
     uint64_t offset = dmg_address_offset(address) % CACHE_LINE_BYTES;
-    dmg_counters_count_in_place(&channel->counters, bytes);
+    dmg_counters_count_mapped(&channel->counters, bytes);
     dmg_counters_count_purpose(&channel->counters, channel->purpose, true, bytes);
-    channel->counters.in_place_lines += (offset + bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
-    channel->has_touched = true;
+    channel->counters.mapped_lines += (offset + bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
+    channel->has_used_mapped = true;
     if (dmg_address_node(address) < channel->node_count) {
         dmg_node_traffic *traffic = &channel->traffic[dmg_address_node(address)];
         traffic->operations++;
@@ -287,10 +287,10 @@ static inline void count_span(dmg_channel *channel, dmg_address address, uint64_
     }
 }
 
-static inline void count_touch_wait(dmg_channel *channel)
+static inline void count_mapped_wait(dmg_channel *channel)
 {
-    channel->counters.in_place_waits += channel->has_touched;
-    channel->has_touched = false;
+    channel->counters.mapped_waits += channel->has_used_mapped;
+    channel->has_used_mapped = false;
     end_round(channel);
 }
 
@@ -311,33 +311,33 @@ static inline void wait_mapped(dmg_channel *channel)
     }
 }
 
-void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes)
+void dmg_channel_charge_read(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
     count_span(channel, address, bytes);
-    count_touch_wait(channel);
+    count_mapped_wait(channel);
     use_mapped(channel, DMG_OPERATION_READ, address, bytes);
     wait_mapped(channel);
 }
 
-void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
+void dmg_channel_charge_read_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
     count_span(channel, address, bytes);
     use_mapped(channel, DMG_OPERATION_READ, address, bytes);
 }
 
-void dmg_channel_touch_wait(dmg_channel *channel)
+void dmg_channel_charge_wait(dmg_channel *channel)
 {
-    count_touch_wait(channel);
+    count_mapped_wait(channel);
     wait_mapped(channel);
 }
 
-void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes)
+void dmg_channel_charge_write(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
-    dmg_channel_touch_written_ahead(channel, address, bytes);
-    dmg_channel_touch_wait(channel);
+    dmg_channel_charge_write_ahead(channel, address, bytes);
+    dmg_channel_charge_wait(channel);
 }
 
-void dmg_channel_touch_written_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
+void dmg_channel_charge_write_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes)
 {
     count_span(channel, address, bytes);
     use_mapped(channel, DMG_OPERATION_WRITE, address, bytes);
@@ -348,9 +348,9 @@ bool dmg_channel_charges_atomics(const dmg_channel *channel)
     return channel->operations->charges_atomics;
 }
 
-void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word)
+void dmg_channel_charge_atomic(dmg_channel *channel, dmg_address word)
 {
-    channel->counters.in_place_atomics++;
+    channel->counters.mapped_atomics++;
     if (channel->operations->charges_atomics) {
         use_mapped(channel, DMG_OPERATION_CAS, word, WORD_BYTES);
         wait_mapped(channel);

@@ -86,7 +86,7 @@ struct dmg_channel {
     uint32_t rounds_begun;
     bool round_is_timed;
     const dmg_completion *round; /**< whose operation was posted last; NULL when something was waited for since */
-    bool has_touched;            /**< spans in place that were not waited for yet */
+    bool has_used_mapped;        /**< mapped spans that were used and not waited for yet */
     dmg_purpose purpose;
     dmg_counters counters;
     const dmg_completion *refused; /**< whose operation was refused last, and why */

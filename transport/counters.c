@@ -10,15 +10,15 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
     }
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
         sum->sizes[bucket] += more->sizes[bucket];
-        sum->in_place_sizes[bucket] += more->in_place_sizes[bucket];
+        sum->mapped_sizes[bucket] += more->mapped_sizes[bucket];
     }
     sum->rings += more->rings;
-    sum->in_place_spans += more->in_place_spans;
-    sum->in_place_bytes += more->in_place_bytes;
+    sum->mapped_spans += more->mapped_spans;
+    sum->mapped_bytes += more->mapped_bytes;
     sum->lost_swaps += more->lost_swaps;
-    sum->in_place_lines += more->in_place_lines;
-    sum->in_place_atomics += more->in_place_atomics;
-    sum->in_place_waits += more->in_place_waits;
+    sum->mapped_lines += more->mapped_lines;
+    sum->mapped_atomics += more->mapped_atomics;
+    sum->mapped_waits += more->mapped_waits;
     sum->waits += more->waits;
     sum->lines_written_back += more->lines_written_back;
     sum->lines_invalidated += more->lines_invalidated;
@@ -32,8 +32,8 @@ void dmg_counters_add(dmg_counters *sum, const dmg_counters *more)
         const dmg_purpose_counters *from = &more->purposes[purpose];
         to->operations += from->operations;
         to->bytes += from->bytes;
-        to->in_place_spans += from->in_place_spans;
-        to->in_place_bytes += from->in_place_bytes;
+        to->mapped_spans += from->mapped_spans;
+        to->mapped_bytes += from->mapped_bytes;
         for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
             to->sizes[bucket] += from->sizes[bucket];
         }
@@ -55,15 +55,15 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
     }
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
         sum->sizes[bucket] = difference(sum->sizes[bucket], part->sizes[bucket]);
-        sum->in_place_sizes[bucket] = difference(sum->in_place_sizes[bucket], part->in_place_sizes[bucket]);
+        sum->mapped_sizes[bucket] = difference(sum->mapped_sizes[bucket], part->mapped_sizes[bucket]);
     }
     sum->rings = difference(sum->rings, part->rings);
-    sum->in_place_spans = difference(sum->in_place_spans, part->in_place_spans);
-    sum->in_place_bytes = difference(sum->in_place_bytes, part->in_place_bytes);
+    sum->mapped_spans = difference(sum->mapped_spans, part->mapped_spans);
+    sum->mapped_bytes = difference(sum->mapped_bytes, part->mapped_bytes);
     sum->lost_swaps = difference(sum->lost_swaps, part->lost_swaps);
-    sum->in_place_lines = difference(sum->in_place_lines, part->in_place_lines);
-    sum->in_place_atomics = difference(sum->in_place_atomics, part->in_place_atomics);
-    sum->in_place_waits = difference(sum->in_place_waits, part->in_place_waits);
+    sum->mapped_lines = difference(sum->mapped_lines, part->mapped_lines);
+    sum->mapped_atomics = difference(sum->mapped_atomics, part->mapped_atomics);
+    sum->mapped_waits = difference(sum->mapped_waits, part->mapped_waits);
     sum->waits = difference(sum->waits, part->waits);
     sum->lines_written_back = difference(sum->lines_written_back, part->lines_written_back);
     sum->lines_invalidated = difference(sum->lines_invalidated, part->lines_invalidated);
@@ -77,8 +77,8 @@ void dmg_counters_subtract(dmg_counters *sum, const dmg_counters *part)
         const dmg_purpose_counters *less = &part->purposes[purpose];
         from->operations = difference(from->operations, less->operations);
         from->bytes = difference(from->bytes, less->bytes);
-        from->in_place_spans = difference(from->in_place_spans, less->in_place_spans);
-        from->in_place_bytes = difference(from->in_place_bytes, less->in_place_bytes);
+        from->mapped_spans = difference(from->mapped_spans, less->mapped_spans);
+        from->mapped_bytes = difference(from->mapped_bytes, less->mapped_bytes);
         for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
             from->sizes[bucket] = difference(from->sizes[bucket], less->sizes[bucket]);
         }

@@ -39,9 +39,9 @@ typedef enum dmg_purpose {
 typedef struct dmg_purpose_counters {
     uint64_t operations;
     uint64_t bytes;
-    uint64_t in_place_spans;
-    uint64_t in_place_bytes;
-    uint64_t sizes[DMG_SIZE_BUCKETS]; /**< of operations and of spans used in place */
+    uint64_t mapped_spans;
+    uint64_t mapped_bytes;
+    uint64_t sizes[DMG_SIZE_BUCKETS]; /**< of operations and of mapped spans */
 } dmg_purpose_counters;
 
 typedef struct dmg_counters {
@@ -55,21 +55,20 @@ typedef struct dmg_counters {
     uint64_t rounds[DMG_OPERATION_KINDS];
     /** Of them, in parts of DMG_ROUND_PARTS, what is left when rounds that were in flight together count once. */
     uint64_t serial_parts[DMG_OPERATION_KINDS];
-    uint64_t rings;          /**< doorbells: times that posted operations were handed to the link */
-    uint64_t in_place_spans; /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
-    uint64_t in_place_bytes;
-    uint64_t in_place_sizes[DMG_SIZE_BUCKETS]; /**< of those spans */
+    uint64_t rings;        /**< doorbells: times that posted operations were handed to the link */
+    uint64_t mapped_spans; /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
+    uint64_t mapped_bytes;
+    uint64_t mapped_sizes[DMG_SIZE_BUCKETS]; /**< of those spans */
     uint64_t
-        lost_swaps; /**< compare-and-swaps, posted or in place, that another update forestalled, and were repeated */
-    uint64_t in_place_lines;   /**< of 64 bytes, of these spans */
-    uint64_t in_place_atomics; /**< by this CPU, on words of the pool */
-    uint64_t
-        in_place_waits; /**< times that spans were needed before going on: spans that are read together count once */
+        lost_swaps; /**< compare-and-swaps, posted or by this CPU, that another update forestalled, and were repeated */
+    uint64_t mapped_lines;   /**< of 64 bytes, of these spans */
+    uint64_t mapped_atomics; /**< by this CPU, on words of the pool */
+    uint64_t mapped_waits; /**< times that spans were needed before going on: spans that are read together count once */
     uint64_t lines_written_back; /**< cache lines of the pool, where software keeps hosts coherent */
     uint64_t lines_invalidated;
     uint64_t message_lines;   /**< both, for messages: looking for them invalidates too, so this one is not exact */
     uint64_t waits;           /**< times that dmg_wait found something pending: depends on how fast the link is */
-    uint64_t wait_ns;         /**< time in dmg_wait, and waiting for an emulated link in place */
+    uint64_t wait_ns;         /**< time in dmg_wait, and waiting for an emulated link in mapped accesses */
     uint64_t message_wait_ns; /**< of it, for messages: what a memory node took to answer, and its way */
     uint64_t post_ns; /**< from a round's first post until the thread went on to wait or to something else; sampled */
     uint64_t modelled_ns; /**< time of an emulated link that was accounted for, not spent (link.h) */
@@ -91,15 +90,15 @@ static inline void dmg_counters_count(dmg_counters *counters, dmg_operation_kind
     }
 }
 
-/** A span that is used in place. */
-static inline void dmg_counters_count_in_place(dmg_counters *counters, uint64_t bytes)
+/** A mapped span that is used, by loads or stores. */
+static inline void dmg_counters_count_mapped(dmg_counters *counters, uint64_t bytes)
 {
-    counters->in_place_spans++;
-    counters->in_place_bytes += bytes;
-    counters->in_place_sizes[dmg_size_bucket(bytes)]++;
+    counters->mapped_spans++;
+    counters->mapped_bytes += bytes;
+    counters->mapped_sizes[dmg_size_bucket(bytes)]++;
 }
 
-/** What went to one memory node. Spans used in place count as reads. */
+/** What went to one memory node. Mapped spans count as reads. */
 typedef struct dmg_node_traffic {
     uint64_t operations;
     uint64_t read_bytes;
@@ -107,14 +106,14 @@ typedef struct dmg_node_traffic {
 } dmg_node_traffic;
 
 /** An operation's, or a span's, share in the counters of its purpose. */
-static inline void dmg_counters_count_purpose(dmg_counters *counters, dmg_purpose purpose, bool in_place,
+static inline void dmg_counters_count_purpose(dmg_counters *counters, dmg_purpose purpose, bool is_mapped,
                                               uint64_t bytes)
 {
     dmg_purpose_counters *counter = &counters->purposes[purpose];
-    counter->operations += !in_place;
-    counter->bytes += in_place ? 0 : bytes;
-    counter->in_place_spans += in_place;
-    counter->in_place_bytes += in_place ? bytes : 0;
+    counter->operations += !is_mapped;
+    counter->bytes += is_mapped ? 0 : bytes;
+    counter->mapped_spans += is_mapped;
+    counter->mapped_bytes += is_mapped ? bytes : 0;
     counter->sizes[dmg_size_bucket(bytes)]++;
 }
 

@@ -10,7 +10,7 @@
  *
  * What is modelled. An operation departs when the link has served what was posted before it, and ends a latency later.
  * Operations of one channel to one node end in their order. A message costs the latency on top of what the memory node
- * took to answer. A span that is used in place is charged when it is touched. What is not: data moves at the post, so
+ * took to answer. A mapped span that is used is charged when its user says so. What is not: data moves at the post, so
  * that others may see a write before it has ended.
  *
  * A latency may have tails. Then one operation in a hundred takes what the profile says for the 99th percentile, and

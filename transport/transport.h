@@ -40,7 +40,8 @@
 enum {
     DMG_CAPABILITY_LOAD_STORE = 1u << 0, /**< dmg_client_pointer gives pointers into segments */
     /** Loads through such pointers see what others stored, and CPU atomics on them are good across compute nodes.
-     * Without, only what does not change is read in place, after dmg_client_acquire, and nothing is written in place.
+     * Without, only what does not change is read where it is mapped, after dmg_client_acquire, and nothing is written
+     * there.
      */
     DMG_CAPABILITY_COHERENT = 1u << 1,
     /** Reads and writes need no program on the memory node; without COHERENT this holds for whole cache lines. */
@@ -312,13 +313,13 @@ void dmg_client_mark_dead(dmg_client *client, uint16_t node, const char *why);
 
 /**
  * The span as a pointer, when LOAD_STORE; else NULL. NULL too when the span is not inside a segment. Not counted and
- * not charged: that is done by dmg_channel_touch.
+ * not charged: that is done by dmg_channel_charge_read.
  */
 void *dmg_client_pointer(const dmg_client *client, dmg_address address, uint64_t bytes);
 
 /**
- * After a barrier behind which others have written what is going to be read in place: what is touched from now on is
- * what they wrote. Nothing to do where memory is coherent. Not while other threads of this client touch.
+ * After a barrier behind which others have written what is going to be read where it is mapped: what is charged from
+ * now on is what they wrote. Nothing to do where memory is coherent. Not while other threads of this client charge.
  */
 void dmg_client_acquire(dmg_client *client);
 
@@ -331,7 +332,7 @@ dmg_client *dmg_channel_client(const dmg_channel *channel);
 const dmg_counters *dmg_channel_counters(const dmg_channel *channel);
 /** What this channel sent to one memory node, and fetched from it; NULL when there is no such node. */
 const dmg_node_traffic *dmg_channel_traffic(const dmg_channel *channel, uint16_t node);
-/** What is posted and touched from now on is counted under this purpose too; at first DMG_PURPOSE_OTHER. Returns what
+/** What is posted and charged from now on is counted under this purpose too; at first DMG_PURPOSE_OTHER. Returns what
  * it was before. */
 dmg_purpose dmg_channel_set_purpose(dmg_channel *channel, dmg_purpose purpose);
 
@@ -382,25 +383,25 @@ void dmg_channel_poll(dmg_channel *channel);
  */
 dmg_status dmg_wait(dmg_channel *channel, dmg_completion *completion);
 /**
- * Before a span is read in place (LOAD_STORE), always: counted; over an emulated link it takes the link's time; and
- * where memory is not coherent, lines that this host may have kept since before the last dmg_client_acquire are
- * dropped.
+ * Before a span is read where it is mapped (LOAD_STORE), always: counted; over an emulated link it takes the link's
+ * time; and where memory is not coherent, lines that this host may have kept since before the last dmg_client_acquire
+ * are dropped.
  */
-void dmg_channel_touch(dmg_channel *channel, dmg_address address, uint64_t bytes);
+void dmg_channel_charge_read(dmg_channel *channel, dmg_address address, uint64_t bytes);
 /**
  * The same for a span that is read soon, together with others: over an emulated link their times overlap, as those of
- * loads that do not wait for each other. dmg_channel_touch_wait waits for them all, before the first of them is used.
+ * loads that do not wait for each other. dmg_channel_charge_wait waits for them all, before the first of them is used.
  */
-void dmg_channel_touch_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
-void dmg_channel_touch_wait(dmg_channel *channel);
-/** The same as dmg_channel_touch for a span that was written in place. */
-void dmg_channel_touch_written(dmg_channel *channel, dmg_address address, uint64_t bytes);
-/** The same, together with others: dmg_channel_touch_wait waits until all of them are written. */
-void dmg_channel_touch_written_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
-/** Whether atomic operations by the CPU are to be charged, by dmg_channel_touch_atomic: only over an emulated link. */
+void dmg_channel_charge_read_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
+void dmg_channel_charge_wait(dmg_channel *channel);
+/** As dmg_channel_charge_read, for a span that was written where it is mapped. */
+void dmg_channel_charge_write(dmg_channel *channel, dmg_address address, uint64_t bytes);
+/** As dmg_channel_charge_write, together with others: dmg_channel_charge_wait waits until all spans are written. */
+void dmg_channel_charge_write_ahead(dmg_channel *channel, dmg_address address, uint64_t bytes);
+/** Whether atomic operations by the CPU are to be charged, by dmg_channel_charge_atomic: only over an emulated link. */
 bool dmg_channel_charges_atomics(const dmg_channel *channel);
 /** Account for an atomic operation on this word by the CPU. Over an emulated link it takes the link's time. */
-void dmg_channel_touch_atomic(dmg_channel *channel, dmg_address word);
+void dmg_channel_charge_atomic(dmg_channel *channel, dmg_address word);
 /** Count compare-and-swaps that lost against another update and are to be repeated: only who swaps knows. */
 void dmg_channel_count_lost_swaps(dmg_channel *channel, uint64_t count);
 

@@ -51,7 +51,7 @@ def percent(value):
 
 
 def operations(counters):
-    """Remote operations of all kinds; spans used in place count too, where the pool is mapped."""
+    """Remote operations of all kinds; mapped spans count too, where the pool is mapped."""
     return sum(counters[kind]["operations"] for kind in KINDS) + counters["in_place_spans"]
 
 

@@ -9,7 +9,7 @@
 
 /* ---- what a piece of work asked for ---- */
 
-/** "12,100 operations and 780 MB", "21,300 spans in place (680 MB)". */
+/** "12,100 operations and 780 MB", "21,300 mapped spans (680 MB)". */
 static void say_traffic(const dmg_compare_cell *cell, char *text)
 {
     const dmg_counters *counters = &cell->counters;
@@ -20,12 +20,12 @@ static void say_traffic(const dmg_compare_cell *cell, char *text)
         bytes += counters->bytes[kind];
     }
     dmg_sentence_add(text, "%s operations (%s)", dmg_text_count(operations).text, dmg_text_bytes(bytes).text);
-    if (counters->in_place_spans > 0) {
-        dmg_sentence_add(text, " and %s spans in place (%s)", dmg_text_count(counters->in_place_spans).text,
-                         dmg_text_bytes(counters->in_place_bytes).text);
+    if (counters->mapped_spans > 0) {
+        dmg_sentence_add(text, " and %s mapped spans (%s)", dmg_text_count(counters->mapped_spans).text,
+                         dmg_text_bytes(counters->mapped_bytes).text);
     }
-    if (counters->in_place_atomics > 0) {
-        dmg_sentence_add(text, " and %s atomics in place", dmg_text_count(counters->in_place_atomics).text);
+    if (counters->mapped_atomics > 0) {
+        dmg_sentence_add(text, " and %s mapped atomics", dmg_text_count(counters->mapped_atomics).text);
     }
 }
 

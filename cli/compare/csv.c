@@ -26,8 +26,8 @@ static void write_run(FILE *to, const dmg_compare *compare, uint32_t configurati
                 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
                 dmg_compare_variant_name(variant), compare->algorithms[algorithm], compare->cns[cns], round + 1,
                 cell->seconds[round], cell->waits[round], cell->accounted[round], cell->totals[round], cell->iterations,
-                cell->arcs, cell->counters.rings, cell->counters.in_place_spans, cell->counters.in_place_bytes,
-                cell->counters.in_place_atomics, cell->counters.lost_swaps, cell->counters.wait_ns);
+                cell->arcs, cell->counters.rings, cell->counters.mapped_spans, cell->counters.mapped_bytes,
+                cell->counters.mapped_atomics, cell->counters.lost_swaps, cell->counters.wait_ns);
         for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
             fprintf(to, ",%" PRIu64 ",%" PRIu64, cell->counters.operations[kind], cell->counters.bytes[kind]);
         }

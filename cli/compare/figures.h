@@ -30,7 +30,7 @@ static inline void dmg_figure_end(FILE *to)
 /** A row of bytes or operations that a run handled, with those in place. */
 static inline uint64_t dmg_accesses(const dmg_counters *counters)
 {
-    uint64_t accesses = counters->in_place_spans + counters->in_place_atomics;
+    uint64_t accesses = counters->mapped_spans + counters->mapped_atomics;
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         accesses += counters->operations[kind];
     }
@@ -39,7 +39,7 @@ static inline uint64_t dmg_accesses(const dmg_counters *counters)
 
 static inline uint64_t dmg_access_bytes(const dmg_counters *counters)
 {
-    uint64_t bytes = counters->in_place_bytes;
+    uint64_t bytes = counters->mapped_bytes;
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         bytes += counters->bytes[kind];
     }

@@ -202,14 +202,14 @@ static uint32_t fill_sizes(const dmg_counters *counters, size_curve *curve)
 {
     uint64_t total = 0;
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS; bucket++) {
-        total += counters->sizes[bucket] + counters->in_place_sizes[bucket];
+        total += counters->sizes[bucket] + counters->mapped_sizes[bucket];
     }
     uint64_t seen = 0;
     uint32_t count = 0;
     for (int bucket = 0; bucket < DMG_SIZE_BUCKETS && total > 0; bucket++) {
-        uint64_t here = counters->sizes[bucket] + counters->in_place_sizes[bucket];
+        uint64_t here = counters->sizes[bucket] + counters->mapped_sizes[bucket];
         bool is_next_used =
-            bucket + 1 < DMG_SIZE_BUCKETS && counters->sizes[bucket + 1] + counters->in_place_sizes[bucket + 1] > 0;
+            bucket + 1 < DMG_SIZE_BUCKETS && counters->sizes[bucket + 1] + counters->mapped_sizes[bucket + 1] > 0;
         if (seen + here == 0 && !is_next_used) {
             continue;
         }
@@ -246,12 +246,11 @@ static void write_sizes(FILE *to, const dmg_compare *compare, uint32_t algorithm
     }
     fputs(". The further left a curve rises, the more latency and operation rates count.", to);
     dmg_figure_chart(to);
-    dmg_chart chart = {
-        .description = title,
-        .x = {.title = "bytes of a read, write or span in place", .unit = DMG_AXIS_BYTES, .is_log = true},
-        .y = {.title = "share of accesses of at most that size", .unit = DMG_AXIS_SHARE},
-        .series = series,
-        .series_count = compare->configuration_count};
+    dmg_chart chart = {.description = title,
+                       .x = {.title = "bytes of a read, write or mapped span", .unit = DMG_AXIS_BYTES, .is_log = true},
+                       .y = {.title = "share of accesses of at most that size", .unit = DMG_AXIS_SHARE},
+                       .series = series,
+                       .series_count = compare->configuration_count};
     dmg_chart_fit(&chart);
     chart.y.most = 1;
     dmg_chart_write(to, &chart);
@@ -268,26 +267,27 @@ static void write_swap_row(FILE *to, const dmg_compare *compare, uint32_t i, uin
     fprintf(to, "</td><td class=\"text\"><span class=\"c%" PRIu32 "\">", i);
     dmg_markup_text(to, compare->configurations[i].name);
     fprintf(to, "</span></td><td>%" PRIu32 "</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", compare->cns[cns],
-            dmg_text_count(counters->operations[DMG_OPERATION_CAS]).text,
-            dmg_text_count(counters->in_place_atomics).text, dmg_text_count(counters->lost_swaps).text);
+            dmg_text_count(counters->operations[DMG_OPERATION_CAS]).text, dmg_text_count(counters->mapped_atomics).text,
+            dmg_text_count(counters->lost_swaps).text);
 }
 
 static void write_swaps(FILE *to, const dmg_compare *compare)
 {
     uint64_t posted = 0;
-    uint64_t in_place = 0;
+    uint64_t mapped = 0;
     uint64_t lost = 0;
     size_t cells = (size_t)compare->configuration_count * compare->algorithm_count * compare->cns_count * DMG_VARIANTS;
     for (size_t i = DMG_VARIANT_AS_IT_IS; i < cells; i += DMG_VARIANTS) {
         posted += compare->cells[i].counters.operations[DMG_OPERATION_CAS];
-        in_place += compare->cells[i].counters.in_place_atomics;
+        mapped += compare->cells[i].counters.mapped_atomics;
         lost += compare->cells[i].counters.lost_swaps;
     }
     fputs("<h3>Compare-and-swaps</h3>\n<p>", to);
-    dmg_markup_print(to,
-                     "%s were posted and %s done in place; %s of them met another update of the same word and were "
-                     "repeated, which costs a round trip each.",
-                     dmg_text_count(posted).text, dmg_text_count(in_place).text, dmg_text_count(lost).text);
+    dmg_markup_print(
+        to,
+        "%s were posted and %s done where the pool is mapped; %s of them met another update of the same word and were "
+        "repeated, which costs a round trip each.",
+        dmg_text_count(posted).text, dmg_text_count(mapped).text, dmg_text_count(lost).text);
     fputs("</p>\n<details><summary>by algorithm and configuration</summary>\n<div class=\"wide\"><table><tr>"
           "<th>algorithm</th><th class=\"text\">over</th><th>CNs</th><th>posted</th><th>in "
           "place</th><th>lost</th></tr>\n",

@@ -78,9 +78,9 @@ static void print_row(FILE *to, const dmg_compare *compare, uint32_t algorithm, 
     print_cell(to, RATIO_WIDTH, dmg_link_cost_say(&split.link).text);
     fprintf(
         to, " %12s %10s\n",
-        dmg_text_count(operations[DMG_OPERATION_READ] + operations[DMG_OPERATION_WRITE] + cell->counters.in_place_spans)
+        dmg_text_count(operations[DMG_OPERATION_READ] + operations[DMG_OPERATION_WRITE] + cell->counters.mapped_spans)
             .text,
-        dmg_text_bytes(bytes[DMG_OPERATION_READ] + bytes[DMG_OPERATION_WRITE] + cell->counters.in_place_bytes).text);
+        dmg_text_bytes(bytes[DMG_OPERATION_READ] + bytes[DMG_OPERATION_WRITE] + cell->counters.mapped_bytes).text);
 }
 
 static void print_runs(FILE *to, const dmg_compare *compare)

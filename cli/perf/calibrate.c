@@ -166,7 +166,7 @@ static double latency_of(const dmg_link_settings *link, int kind)
 /** A lone operation: the latency, and the time of its bytes on the link. */
 static double lone_ns(const dmg_link_settings *link, int kind, uint64_t bytes)
 {
-    bool is_read = kind == DMG_OPERATION_READ || kind == DMG_PERF_TOUCH;
+    bool is_read = kind == DMG_OPERATION_READ || kind == DMG_PERF_LOAD;
     double bandwidth = bandwidth_of(link, is_read);
     uint64_t lines = (bytes + link->line_bytes - 1) / link->line_bytes * link->line_bytes;
     return latency_of(link, kind) + (bandwidth > 0 ? (double)lines / bandwidth * GIGA : 0);
@@ -261,7 +261,7 @@ static dmg_status check_cells(self_test *test, const dmg_link_settings *link)
         {DMG_LINK_READ_LATENCY, DMG_OPERATION_READ, SMALL_BYTES, 0},
         {DMG_LINK_READ_LATENCY, DMG_OPERATION_READ, LINE_BYTES, PAUSE_NS},
         {DMG_LINK_READ_LATENCY, DMG_OPERATION_READ, BULK_BYTES, 0},
-        {DMG_LINK_READ_LATENCY, DMG_PERF_TOUCH, LINE_BYTES, 0},
+        {DMG_LINK_READ_LATENCY, DMG_PERF_LOAD, LINE_BYTES, 0},
         {DMG_LINK_WRITE_LATENCY, DMG_OPERATION_WRITE, SMALL_BYTES, 0},
         {DMG_LINK_WRITE_LATENCY, DMG_OPERATION_WRITE, LINE_BYTES, PAUSE_NS},
         {DMG_LINK_ATOMIC_LATENCY, DMG_OPERATION_FAA, SMALL_BYTES, 0},
@@ -270,7 +270,7 @@ static dmg_status check_cells(self_test *test, const dmg_link_settings *link)
     };
     dmg_status status = DMG_OK;
     for (size_t i = 0; i < sizeof latencies / sizeof latencies[0] && status == DMG_OK; i++) {
-        if (latencies[i].kind != DMG_PERF_TOUCH || test->has_load_store) {
+        if (latencies[i].kind != DMG_PERF_LOAD || test->has_load_store) {
             status = check_latency(test, link, latencies[i].cell, latencies[i].kind, latencies[i].bytes,
                                    latencies[i].pause_ns);
         }
@@ -286,10 +286,10 @@ static dmg_status check_cells(self_test *test, const dmg_link_settings *link)
 
 /* ---- the machine ---- */
 
-/** Kinds of operations, and reads in place where there are any. */
+/** Kinds of operations, and mapped reads where there are any. */
 static int kinds_of(const self_test *test)
 {
-    return test->has_load_store ? DMG_PERF_KINDS : DMG_PERF_TOUCH;
+    return test->has_load_store ? DMG_PERF_KINDS : DMG_PERF_LOAD;
 }
 
 /** Add what the least latencies are, of the bare transport or through the model. */
@@ -313,7 +313,7 @@ static dmg_status measure_host(self_test *test)
 {
     const dmg_perf_region whole = {
         .client = test->region.client, .start = test->region.start, .bytes = DMG_PERF_REGION_BYTES};
-    dmg_status status = dmg_perf_region_touch(&whole);
+    dmg_status status = dmg_perf_region_load(&whole);
     for (int kind = 0; kind < kinds_of(test) && status == DMG_OK; kind++) {
         const dmg_perf_point one = {kind, SMALL_BYTES, 1, 1, 0};
         status = dmg_perf_host(&whole, &one, &test->host_ns[kind]);
@@ -403,7 +403,7 @@ static dmg_status with_link(self_test *test, const dmg_link_settings *link,
         test->region.bytes = DMG_PERF_CALIBRATION_BYTES;
     }
     if (status == DMG_OK) {
-        status = dmg_perf_region_touch(&test->region);
+        status = dmg_perf_region_load(&test->region);
     }
     if (status == DMG_OK) {
         status = step(test, context);

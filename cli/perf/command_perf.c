@@ -121,7 +121,7 @@ static bool has_size(const perf_run *perf, int kind, uint32_t index, uint64_t *b
 /** Loads in place are waited for one by one. */
 static bool has_depth(const perf_run *perf, int kind, uint32_t index)
 {
-    return kind != DMG_PERF_TOUCH || perf->depths.values[index] == 1;
+    return kind != DMG_PERF_LOAD || perf->depths.values[index] == 1;
 }
 
 /** What was asked for is measured at one point at least. */
@@ -255,7 +255,7 @@ static dmg_status measure(void *context)
     }
     region.is_held_back = dmg_perf_holds_back(perf->has_link ? &perf->link : NULL);
     if (status == DMG_OK) {
-        status = dmg_perf_region_touch(&region);
+        status = dmg_perf_region_load(&region);
     }
     const char *fit = dmg_value_text(perf->settings, DMG_OPTION_FIT);
     if (status == DMG_OK && fit) {

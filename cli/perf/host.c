@@ -48,7 +48,7 @@ bool dmg_perf_is_checked(const dmg_perf_point *point)
 static bool is_answered(const dmg_capabilities *capabilities, int kind)
 {
     switch (kind) {
-    case DMG_PERF_TOUCH:
+    case DMG_PERF_LOAD:
         return false;
     case DMG_OPERATION_MESSAGE:
         return true;

@@ -15,7 +15,7 @@
 
 const char *dmg_perf_kind_name(int kind)
 {
-    return kind == DMG_PERF_TOUCH ? "touch" : dmg_operation_kind_name((dmg_operation_kind)kind);
+    return kind == DMG_PERF_LOAD ? "touch" : dmg_operation_kind_name((dmg_operation_kind)kind);
 }
 
 const double dmg_perf_quantile_parts[DMG_PERF_QUANTILES] = {0.001, 0.01, 0.05, 0.1,  0.2,  0.3,  0.4,   0.5,  0.6,
@@ -24,9 +24,8 @@ const double dmg_perf_quantile_parts[DMG_PERF_QUANTILES] = {0.001, 0.01, 0.05, 0
 static dmg_status check_point(const dmg_perf_region *region, const dmg_perf_point *point)
 {
     uint32_t flags = dmg_client_capabilities(region->client)->flags;
-    if (point->kind == DMG_PERF_TOUCH && !(flags & DMG_CAPABILITY_LOAD_STORE)) {
-        return dmg_error(DMG_ERR_UNSUPPORTED,
-                         "this transport has no loads and stores in place to be measured by touch");
+    if (point->kind == DMG_PERF_LOAD && !(flags & DMG_CAPABILITY_LOAD_STORE)) {
+        return dmg_error(DMG_ERR_UNSUPPORTED, "this transport has no mapped loads and stores to be measured by touch");
     }
     return DMG_OK;
 }

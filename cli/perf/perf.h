@@ -50,7 +50,7 @@ dmg_status dmg_perf_pool_connect(const dmg_perf_pool *pool, const dmg_link_setti
 /* ---- a measurement ---- */
 
 /** A kind of operation, or a read in place. */
-#define DMG_PERF_TOUCH DMG_OPERATION_KINDS
+#define DMG_PERF_LOAD  DMG_OPERATION_KINDS
 #define DMG_PERF_KINDS (DMG_OPERATION_KINDS + 1)
 const char *dmg_perf_kind_name(int kind);
 
@@ -79,7 +79,7 @@ static inline bool dmg_perf_holds_back(const dmg_link_settings *link)
 
 dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf_region *region);
 /** Have all its pages mapped in this client: a first touch takes longer than any link. */
-dmg_status dmg_perf_region_touch(const dmg_perf_region *region);
+dmg_status dmg_perf_region_load(const dmg_perf_region *region);
 
 #define DMG_PERF_QUANTILES 17
 

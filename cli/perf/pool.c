@@ -134,7 +134,7 @@ dmg_status dmg_perf_region_allocate(dmg_client *client, uint64_t bytes, dmg_perf
     return status;
 }
 
-dmg_status dmg_perf_region_touch(const dmg_perf_region *region)
+dmg_status dmg_perf_region_load(const dmg_perf_region *region)
 {
     dmg_channel *channel = NULL;
     dmg_completion completion = {0};

@@ -35,11 +35,11 @@ static dmg_address random_place(dmg_perf_worker *worker)
     return worker->region->start + (uint64_t)((unsigned __int128)mixed * worker->places >> 64) * worker->step;
 }
 
-/* As a program does that reads a span in place: all its lines. */
+/* As a program does that reads a mapped span: all its lines. */
 static uint64_t touch(const dmg_perf_worker *worker, dmg_address place)
 {
     uint64_t sum = 0;
-    dmg_channel_touch(worker->channel, place, worker->point.bytes);
+    dmg_channel_charge_read(worker->channel, place, worker->point.bytes);
     const volatile unsigned char *span = dmg_client_pointer(worker->region->client, place, worker->point.bytes);
     for (uint64_t offset = 0; span && offset < worker->point.bytes; offset += LINE_BYTES) {
         sum += span[offset];
@@ -119,7 +119,7 @@ static void run_timed(dmg_perf_worker *worker, uint64_t end)
 {
     dmg_perf_slot *slot = &worker->slots[0];
     /* Such a link counts from the end of the operation before, and the reading of the clock is in its time. */
-    bool is_by_turns = worker->is_held_back && !worker->pause && worker->point.kind != DMG_PERF_TOUCH;
+    bool is_by_turns = worker->is_held_back && !worker->pause && worker->point.kind != DMG_PERF_LOAD;
     uint64_t first = dmg_ticks_fenced(worker->are_cycles);
     uint64_t now = first;
     while (now < end && worker->status == DMG_OK) {

@@ -210,7 +210,7 @@ static bool has_atomics_that_take_locks(const prediction_job *job)
     const dmg_predict_run *run = &job->run;
     double atomics = 0;
     for (uint64_t i = 0; i < run->stretch_count * run->cns; i++) {
-        atomics += run->shares[i].in_place_atomics;
+        atomics += run->shares[i].mapped_atomics;
     }
     bool takes_locks = false;
     for (uint32_t i = 0; i < job->link_count; i++) {

@@ -96,11 +96,11 @@ static void read_counters(reading *from, const json_t *counters, raw_share *raw)
             share->serial_rounds[kind] = number_at(from, of_kind, "serial_rounds");
         }
     }
-    share->in_place_spans = number_at(from, counters, "in_place_spans");
-    share->in_place_bytes = number_at(from, counters, "in_place_bytes");
-    share->in_place_lines = number_at(from, counters, "in_place_lines");
-    share->in_place_waits = number_at(from, counters, "in_place_waits");
-    share->in_place_atomics = number_at(from, counters, "in_place_atomics");
+    share->mapped_spans = number_at(from, counters, "in_place_spans");
+    share->mapped_bytes = number_at(from, counters, "in_place_bytes");
+    share->mapped_lines = number_at(from, counters, "in_place_lines");
+    share->mapped_waits = number_at(from, counters, "in_place_waits");
+    share->mapped_atomics = number_at(from, counters, "in_place_atomics");
     share->post_ns = number_at(from, counters, "post_ns");
     share->message_wait_ns = number_at(from, counters, "message_wait_ns");
     raw->wait_ns = number_at(from, counters, "wait_ns");
@@ -110,28 +110,14 @@ static void read_counters(reading *from, const json_t *counters, raw_share *raw)
 /** sum += by x more, never below 0: figures of one run need not agree to the last nanosecond. */
 static void add_raw(raw_share *sum, const raw_share *more, double by)
 {
-    double *const to[] = {&sum->elapsed_ns,
-                          &sum->barrier_ns,
-                          &sum->wait_ns,
-                          &sum->modelled_ns,
-                          &sum->share.post_ns,
-                          &sum->share.message_wait_ns,
-                          &sum->share.in_place_spans,
-                          &sum->share.in_place_bytes,
-                          &sum->share.in_place_lines,
-                          &sum->share.in_place_waits,
-                          &sum->share.in_place_atomics};
-    const double from[] = {more->elapsed_ns,
-                           more->barrier_ns,
-                           more->wait_ns,
-                           more->modelled_ns,
-                           more->share.post_ns,
-                           more->share.message_wait_ns,
-                           more->share.in_place_spans,
-                           more->share.in_place_bytes,
-                           more->share.in_place_lines,
-                           more->share.in_place_waits,
-                           more->share.in_place_atomics};
+    double *const to[] = {&sum->elapsed_ns,         &sum->barrier_ns,          &sum->wait_ns,
+                          &sum->modelled_ns,        &sum->share.post_ns,       &sum->share.message_wait_ns,
+                          &sum->share.mapped_spans, &sum->share.mapped_bytes,  &sum->share.mapped_lines,
+                          &sum->share.mapped_waits, &sum->share.mapped_atomics};
+    const double from[] = {more->elapsed_ns,         more->barrier_ns,          more->wait_ns,
+                           more->modelled_ns,        more->share.post_ns,       more->share.message_wait_ns,
+                           more->share.mapped_spans, more->share.mapped_bytes,  more->share.mapped_lines,
+                           more->share.mapped_waits, more->share.mapped_atomics};
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
         *to[i] = fmax(0, *to[i] + by * from[i]);
     }

@@ -12,11 +12,11 @@
 static uint64_t *counter_field(dmg_counters *counters, size_t index)
 {
     uint64_t *const fields[] = {&counters->rings,
-                                &counters->in_place_spans,
-                                &counters->in_place_bytes,
-                                &counters->in_place_lines,
-                                &counters->in_place_atomics,
-                                &counters->in_place_waits,
+                                &counters->mapped_spans,
+                                &counters->mapped_bytes,
+                                &counters->mapped_lines,
+                                &counters->mapped_atomics,
+                                &counters->mapped_waits,
                                 &counters->lines_written_back,
                                 &counters->lines_invalidated,
                                 &counters->message_lines,
@@ -66,7 +66,7 @@ static json_t *purpose_json(const dmg_purpose_counters *purpose, bool with_sizes
 {
     json_t *object =
         json_pack("{s:I, s:I, s:I, s:I}", "operations", COUNT(purpose->operations), "bytes", COUNT(purpose->bytes),
-                  "in_place_spans", COUNT(purpose->in_place_spans), "in_place_bytes", COUNT(purpose->in_place_bytes));
+                  "in_place_spans", COUNT(purpose->mapped_spans), "in_place_bytes", COUNT(purpose->mapped_bytes));
     if (with_sizes) {
         json_object_set_new(object, "sizes", sizes_json(purpose->sizes));
     }
@@ -88,7 +88,7 @@ json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
     }
     if (with_sizes) {
         json_object_set_new(object, "sizes", sizes_json(counters->sizes));
-        json_object_set_new(object, "in_place_sizes", sizes_json(counters->in_place_sizes));
+        json_object_set_new(object, "in_place_sizes", sizes_json(counters->mapped_sizes));
     }
     json_t *purposes = json_object();
     for (int purpose = 0; purpose < DMG_PURPOSES; purpose++) {
@@ -126,8 +126,8 @@ static dmg_status take_purpose(const json_t *object, dmg_purpose_counters *purpo
         uint64_t *value;
     } counts[] = {{"operations", &purpose->operations},
                   {"bytes", &purpose->bytes},
-                  {"in_place_spans", &purpose->in_place_spans},
-                  {"in_place_bytes", &purpose->in_place_bytes}};
+                  {"in_place_spans", &purpose->mapped_spans},
+                  {"in_place_bytes", &purpose->mapped_bytes}};
     dmg_status status = DMG_OK;
     for (size_t index = 0; index < sizeof counts / sizeof counts[0] && status == DMG_OK; index++) {
         status = take_count(object, counts[index].name, counts[index].value);
@@ -159,7 +159,7 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
         status = take_count(object, counter_names[index], counter_field(counters, index));
     }
     take_sizes(json_object_get(object, "sizes"), counters->sizes);
-    take_sizes(json_object_get(object, "in_place_sizes"), counters->in_place_sizes);
+    take_sizes(json_object_get(object, "in_place_sizes"), counters->mapped_sizes);
     const json_t *purposes = json_object_get(object, "purposes");
     for (int purpose = 0; purpose < DMG_PURPOSES && status == DMG_OK; purpose++) {
         status = take_purpose(json_object_get(purposes, dmg_purpose_name((dmg_purpose)purpose)),

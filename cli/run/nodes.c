@@ -466,7 +466,7 @@ dmg_status dmg_run_compute(dmg_run *run)
     return status;
 }
 
-/** What a memory node's share of all this keeps its link busy. Spans used in place count as reads: that is what most of
+/** What a memory node's share of all this keeps its link busy. Mapped spans count as reads: that is what most of
  * them are. */
 static double busy_seconds(const dmg_run *run, const dmg_counters *sum)
 {
@@ -474,10 +474,10 @@ static double busy_seconds(const dmg_run *run, const dmg_counters *sum)
     const uint64_t *bytes = sum->bytes;
     double nodes = run->mn_count;
     const dmg_link_amounts share = {
-        .reads = (double)(operations[DMG_OPERATION_READ] + sum->in_place_spans) / nodes,
+        .reads = (double)(operations[DMG_OPERATION_READ] + sum->mapped_spans) / nodes,
         .writes = (double)(operations[DMG_OPERATION_WRITE] + operations[DMG_OPERATION_MESSAGE]) / nodes,
         .atomics = (double)(operations[DMG_OPERATION_CAS] + operations[DMG_OPERATION_FAA]) / nodes,
-        .read_bytes = (double)(bytes[DMG_OPERATION_READ] + sum->in_place_bytes) / nodes,
+        .read_bytes = (double)(bytes[DMG_OPERATION_READ] + sum->mapped_bytes) / nodes,
         .write_bytes = (double)(bytes[DMG_OPERATION_WRITE] + bytes[DMG_OPERATION_MESSAGE]) / nodes};
     dmg_link_limits limits = dmg_link_limits_of(&run->link, &share);
     return fmax(limits.operations_ns, limits.bytes_ns) / 1e9;

@@ -260,8 +260,8 @@ static void print_operations(FILE *to, const dmg_run *run, const dmg_run_totals 
                               (uint64_t[]){load->operations[kind], load->bytes[kind]},
                               (uint64_t[]){in_run->operations[kind], in_run->bytes[kind]});
     }
-    print_operations_line(to, run, "used in place", (uint64_t[]){load->in_place_spans, load->in_place_bytes},
-                          (uint64_t[]){in_run->in_place_spans, in_run->in_place_bytes});
+    print_operations_line(to, run, "mapped spans", (uint64_t[]){load->mapped_spans, load->mapped_bytes},
+                          (uint64_t[]){in_run->mapped_spans, in_run->mapped_bytes});
     print_lines_line(to, run, "written back", load->lines_written_back, in_run->lines_written_back);
     print_lines_line(to, run, "invalidated", load->lines_invalidated, in_run->lines_invalidated);
 }
@@ -361,7 +361,7 @@ void dmg_run_print_table(FILE *to, const dmg_run *run)
 {
     fprintf(to, "%9s %-9s %-7s %13s %15s %15s %15s %12s %10s %10s %12s %12s %10s\n", "iteration", "direction",
             "density", "active", "arcs", "local", "remote", "references", "time", "barriers", "operations", "bytes",
-            "in place");
+            "mapped");
     for (uint64_t row = 0; row < run->iteration_rows; row++) {
         const dmg_iteration *iteration = &run->iterations[row];
         uint64_t operations = 0;
@@ -378,7 +378,7 @@ void dmg_run_print_table(FILE *to, const dmg_run *run)
                 dmg_text_count(iteration->updates_local).text, dmg_text_count(iteration->updates_remote).text,
                 dmg_text_count(iteration->references).text, dmg_text_width(elapsed.text, 10), elapsed.text,
                 dmg_text_width(barriers.text, 10), barriers.text, dmg_text_count(operations).text,
-                dmg_text_bytes(bytes).text, dmg_text_bytes(iteration->counters.in_place_bytes).text);
+                dmg_text_bytes(bytes).text, dmg_text_bytes(iteration->counters.mapped_bytes).text);
     }
     if (run->iteration_rows < run->iteration_count) {
         fprintf(to, "%9s the last %" PRIu64 " iterations have no rows\n", "",

@@ -13,10 +13,10 @@ dmg_status dmg_write_stream_open(dmg_channel *channel, uint64_t buffer_bytes, dm
     *stream = (dmg_write_stream){
         .channel = channel,
         .client = client,
-        .is_in_place = (dmg_client_capabilities(client)->flags & needed) == needed,
+        .is_mapped = (dmg_client_capabilities(client)->flags & needed) == needed,
         .buffer_bytes = buffer_bytes,
     };
-    if (!stream->is_in_place) {
+    if (!stream->is_mapped) {
         stream->memory = aligned_alloc(64, buffer_bytes * DMG_WRITE_STREAM_BUFFERS);
         if (!stream->memory) {
             return dmg_error(DMG_ERR_MEMORY, "no memory for %d write buffers of %" PRIu64 " bytes",
@@ -50,8 +50,8 @@ void dmg_write_stream_post(dmg_write_stream *stream)
     if (stream->filled == 0 || stream->status != DMG_OK) {
         return;
     }
-    if (stream->is_in_place) {
-        dmg_channel_touch_written(stream->channel, stream->start, stream->filled);
+    if (stream->is_mapped) {
+        dmg_channel_charge_write(stream->channel, stream->start, stream->filled);
     } else {
         const uint8_t *from = stream->memory + stream->buffer * stream->buffer_bytes;
         dmg_post_write(stream->channel, from, stream->start, stream->filled, &stream->completions[stream->buffer]);
@@ -74,13 +74,13 @@ void dmg_write_stream_seek(dmg_write_stream *stream, dmg_address address)
 void *dmg_write_stream_room(dmg_write_stream *stream, uint64_t wanted, uint64_t *given)
 {
     *given = 0;
-    if (!stream->is_in_place && stream->filled == stream->buffer_bytes) {
+    if (!stream->is_mapped && stream->filled == stream->buffer_bytes) {
         dmg_write_stream_post(stream);
     }
     if (stream->status != DMG_OK) {
         return NULL;
     }
-    if (!stream->is_in_place) {
+    if (!stream->is_mapped) {
         uint64_t left = stream->buffer_bytes - stream->filled;
         *given = wanted < left ? wanted : left;
         return stream->memory + stream->buffer * stream->buffer_bytes + stream->filled;

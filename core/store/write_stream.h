@@ -22,7 +22,7 @@
 typedef struct dmg_write_stream {
     dmg_channel *channel;
     dmg_client *client;
-    bool is_in_place;
+    bool is_mapped;
     uint8_t *memory; /**< of all buffers; NULL in place */
     uint64_t buffer_bytes;
     uint32_t buffer;   /**< being filled */

@@ -38,7 +38,7 @@ dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_up
                                     dmg_update_method *method)
 {
     bool by_value = dmg_value_redistribution_is_possible(capabilities);
-    bool in_place =
+    bool is_mapped =
         dmg_atomics_are_by_caller(capabilities->atomics) && (capabilities->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     if (wanted == DMG_UPDATE_BY_VALUE && !by_value) {
         return dmg_error(DMG_ERR_UNSUPPORTED,
@@ -48,7 +48,7 @@ dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_up
     if (wanted != DMG_UPDATE_AUTO) {
         *method = wanted;
     } else {
-        *method = in_place || !by_value ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE;
+        *method = is_mapped || !by_value ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE;
     }
     return DMG_OK;
 }

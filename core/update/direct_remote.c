@@ -31,7 +31,7 @@ struct dmg_direct_remote {
     dmg_budget *budget;
     dmg_update_target target;
     dmg_update_counters counters;
-    bool in_place;
+    bool is_mapped;
     bool attributes_are_halves;
     dmg_status status;
     uint32_t count;
@@ -54,7 +54,7 @@ dmg_status dmg_direct_remote_create(dmg_client *client, dmg_channel *channel, dm
     (*queue)->client = client;
     (*queue)->channel = channel;
     (*queue)->budget = budget;
-    (*queue)->in_place = (capabilities->flags & needed) == needed && dmg_atomics_are_by_caller(capabilities->atomics);
+    (*queue)->is_mapped = (capabilities->flags & needed) == needed && dmg_atomics_are_by_caller(capabilities->atomics);
     return DMG_OK;
 }
 
@@ -78,14 +78,14 @@ const dmg_update_counters *dmg_direct_remote_count(const dmg_direct_remote *queu
 
 /* ---- in place ---- */
 
-static void activate_in_place(dmg_direct_remote *queue, uint32_t vertex)
+static void activate_mapped(dmg_direct_remote *queue, uint32_t vertex)
 {
     dmg_address address = dmg_range_array_address(queue->target.activation, vertex / 64);
     _Atomic uint64_t *word = dmg_client_pointer(queue->client, address, sizeof *word);
     queue->counters.activated += dmg_set_bit_atomically(word, vertex);
 }
 
-static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t update)
+static void update_mapped(dmg_direct_remote *queue, uint32_t vertex, uint64_t update)
 {
     dmg_address address = dmg_range_array_address(queue->target.attributes, vertex);
     bool half = queue->attributes_are_halves && (address & 4) != 0;
@@ -93,7 +93,7 @@ static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t 
     uint64_t swaps = 0;
     bool is_changed = dmg_combine_atomically(queue->target.combine, word, half, update, &swaps);
     for (uint64_t i = 0; i < swaps; i++) {
-        dmg_channel_touch_atomic(queue->channel, address & ~UINT64_C(7));
+        dmg_channel_charge_atomic(queue->channel, address & ~UINT64_C(7));
     }
     queue->counters.lost_swaps += swaps - is_changed;
     dmg_channel_count_lost_swaps(queue->channel, swaps - is_changed);
@@ -102,7 +102,7 @@ static void update_in_place(dmg_direct_remote *queue, uint32_t vertex, uint64_t 
     }
     queue->counters.applied++;
     if (queue->target.activation) {
-        activate_in_place(queue, vertex);
+        activate_mapped(queue, vertex);
     }
 }
 
@@ -122,7 +122,7 @@ static bool is_upper_half(const dmg_direct_remote *queue, dmg_address attribute)
 static void fetch_word(dmg_direct_remote *queue, dmg_address address, dmg_address *last)
 {
     if (address / LINE_BYTES != *last / LINE_BYTES) {
-        dmg_channel_touch_ahead(queue->channel, address & ~UINT64_C(7), sizeof(uint64_t));
+        dmg_channel_charge_read_ahead(queue->channel, address & ~UINT64_C(7), sizeof(uint64_t));
         *last = address;
     }
 }
@@ -131,7 +131,7 @@ static void fetch_word(dmg_direct_remote *queue, dmg_address address, dmg_addres
 static void write_back_word(dmg_direct_remote *queue, dmg_address address, dmg_address *last)
 {
     if (address / LINE_BYTES != *last / LINE_BYTES) {
-        dmg_channel_touch_written_ahead(queue->channel, address & ~UINT64_C(7), sizeof(uint64_t));
+        dmg_channel_charge_write_ahead(queue->channel, address & ~UINT64_C(7), sizeof(uint64_t));
         *last = address;
     }
 }
@@ -156,7 +156,7 @@ static void fetch_changing(dmg_direct_remote *queue)
         }
     }
     queue->count = kept;
-    dmg_channel_touch_wait(queue->channel);
+    dmg_channel_charge_wait(queue->channel);
 }
 
 /* Own updates, a queue at a time: fetch, change among this compute node's threads, write back. */
@@ -189,7 +189,7 @@ static void carry_out_own(dmg_direct_remote *queue)
             }
         }
     }
-    dmg_channel_touch_wait(queue->channel);
+    dmg_channel_charge_wait(queue->channel);
     queue->count = 0;
 }
 
@@ -362,7 +362,7 @@ static void carry_out(dmg_direct_remote *queue)
 
 static void carry_out_all(dmg_direct_remote *queue)
 {
-    if (queue->in_place) {
+    if (queue->is_mapped) {
         carry_out_own(queue); /* others are not queued */
     } else {
         carry_out(queue);
@@ -371,8 +371,8 @@ static void carry_out_all(dmg_direct_remote *queue)
 
 static void take(dmg_direct_remote *queue, uint32_t vertex, uint64_t value, bool is_own)
 {
-    if (queue->in_place && !is_own) {
-        update_in_place(queue, vertex, value);
+    if (queue->is_mapped && !is_own) {
+        update_mapped(queue, vertex, value);
         return;
     }
     queue->updates[queue->count++] = (struct update){vertex, value};

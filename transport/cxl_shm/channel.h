@@ -10,12 +10,12 @@
 #include <poll.h>
 
 /**
- * What is invalidated as a whole before it is read in place. With pages of 4 KiB, a breadth-first search on a Kronecker
- * graph of scale 18 invalidated half as much again, and took longer by that.
+ * What is invalidated as a whole before it is read where it is mapped. With pages of 4 KiB, a breadth-first search on a
+ * Kronecker graph of scale 18 invalidated half as much again, and took longer by that.
  */
 #define DMG_SHM_BLOCK_BYTES 512
 
-/** What a process knows of a block that is read in place, since the last dmg_client_acquire. */
+/** What a process knows of a mapped block that is read, since the last dmg_client_acquire. */
 enum { DMG_SHM_BLOCK_IS_OLD, DMG_SHM_BLOCK_IS_TAKEN, DMG_SHM_BLOCK_IS_FRESH };
 
 /** Mapped memory of a node, with what lies behind its segment. */

@@ -129,7 +129,7 @@ const char *dmg_shm_flush_instructions(void)
 
 static const char *const use_names[DMG_SHM_USES] = {
     [DMG_SHM_DATA_WRITE] = "data-write",     [DMG_SHM_DATA_READ] = "data-read",
-    [DMG_SHM_IN_PLACE] = "in-place",         [DMG_SHM_PAYLOAD_WRITE] = "payload-write",
+    [DMG_SHM_MAPPED] = "in-place",           [DMG_SHM_PAYLOAD_WRITE] = "payload-write",
     [DMG_SHM_PAYLOAD_READ] = "payload-read", [DMG_SHM_ENTRY_WRITE] = "entry-write",
     [DMG_SHM_ENTRY_READ] = "entry-read",     [DMG_SHM_ASLEEP_WRITE] = "asleep-write",
     [DMG_SHM_ASLEEP_READ] = "asleep-read",   [DMG_SHM_NODE_WRITE] = "node-write",

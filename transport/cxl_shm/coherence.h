@@ -24,7 +24,7 @@
 typedef enum dmg_shm_use {
     DMG_SHM_DATA_WRITE,    /**< whole lines that a compute node writes */
     DMG_SHM_DATA_READ,     /**< what a compute node copies out of the pool */
-    DMG_SHM_IN_PLACE,      /**< what it reads in place */
+    DMG_SHM_MAPPED,        /**< what it loads from the mapped segment */
     DMG_SHM_PAYLOAD_WRITE, /**< of a message */
     DMG_SHM_PAYLOAD_READ,
     DMG_SHM_ENTRY_WRITE, /**< the line of a queue that says that there is a message */
@@ -77,7 +77,7 @@ typedef struct dmg_shm_view {
 dmg_status dmg_shm_view_open(const dmg_shm_coherence *coherence, void *memory, uint64_t bytes, dmg_shm_view *view);
 /** A zeroed one is allowed. */
 void dmg_shm_view_close(dmg_shm_view *view);
-/** Where this process reads and writes in place: the memory, or the line cache. */
+/** Where this process loads and stores: the memory, or the line cache. */
 char *dmg_shm_view_pointer(const dmg_shm_view *view);
 
 /** A line that was asked to be written back or invalidated, before the fence. */
@@ -116,9 +116,9 @@ void dmg_shm_invalidate(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t
                         dmg_shm_use use);
 void dmg_shm_store_fence(dmg_shm_agent *agent, dmg_shm_use use);
 void dmg_shm_load_fence(dmg_shm_agent *agent, dmg_shm_use use);
-/** Before a span is read in place: a line cache fetches what it does not have. */
+/** Before a mapped span is read: a line cache fetches what it does not have. */
 void dmg_shm_fetch(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offset, uint64_t bytes);
-/** After a span was written in place, before it is written back: a line cache cannot see it. */
+/** After a mapped span was written, before it is written back: a line cache cannot see it. */
 void dmg_shm_mark_written(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offset, uint64_t bytes);
 
 /** Store, write back, fence. */

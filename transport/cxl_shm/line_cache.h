@@ -4,7 +4,7 @@
  *
  * It has a place for every line, so that nothing leaves it but by eviction, and nothing comes unasked but by
  * prefetching the other line of a pair; random numbers decide about both. Thread-safe: the threads of a process share
- * it, as the cores of a host share theirs. Lines that are read in place, through the pointer, must not be written by
+ * it, as the cores of a host share theirs. Lines that are read through the pointer must not be written by
  * others at the same time.
  */
 #ifndef DMG_TRANSPORT_CXL_SHM_LINE_CACHE_H

@@ -85,7 +85,7 @@ static void post_atomic(dmg_shm_channel *channel, uint16_t node, const dmg_shm_a
     completion->pending--;
 }
 
-/* ---- in place ---- */
+/* ---- mapped ---- */
 
 /* The first thread that comes to a block invalidates it; others wait until it has. */
 static void refresh_block(dmg_shm_channel *channel, uint16_t node, uint64_t block)
@@ -97,8 +97,8 @@ static void refresh_block(dmg_shm_channel *channel, uint16_t node, uint64_t bloc
         uint64_t offset = block * DMG_SHM_BLOCK_BYTES;
         uint64_t left = view->bytes - offset;
         dmg_shm_invalidate(&channel->agent, view, offset, left < DMG_SHM_BLOCK_BYTES ? left : DMG_SHM_BLOCK_BYTES,
-                           DMG_SHM_IN_PLACE);
-        dmg_shm_load_fence(&channel->agent, DMG_SHM_IN_PLACE);
+                           DMG_SHM_MAPPED);
+        dmg_shm_load_fence(&channel->agent, DMG_SHM_MAPPED);
         atomic_store_explicit(state, DMG_SHM_BLOCK_IS_FRESH, memory_order_release);
         return;
     }

@@ -108,7 +108,7 @@ static dmg_status measure(dmg_channel *channel, const dmg_link *trial, dmg_link_
     overhead->alone = excess(samples, latency);
     for (int i = 0; i < SAMPLES; i++) {
         before = dmg_ticks_fenced(trial->are_cycles);
-        dmg_channel_touch(channel, dmg_address_make(0, 0), sizeof word);
+        dmg_channel_charge_read(channel, dmg_address_make(0, 0), sizeof word);
         samples[i] = dmg_ticks_within(before, dmg_ticks_fenced(trial->are_cycles), &clock);
     }
     overhead->mapped = excess(samples, latency);

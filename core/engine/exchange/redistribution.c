@@ -20,7 +20,7 @@ struct dmg_redistribution {
     dmg_engine *engine;
     uint32_t edges_max;  /* of segments that are not passed on */
     uint32_t degree_max; /* of lists none of whose segments is */
-    bool in_place;
+    bool is_mapped;
     dmg_range_array reference_directories;
     dmg_range_array value_directories;
     dmg_board *references; /* NULL: nothing goes by reference */
@@ -173,7 +173,7 @@ dmg_status dmg_redistribution_create(dmg_engine *engine, dmg_combine combine, bo
     redistribution->engine = engine;
     redistribution->edges_max = engine->options.reference_edges;
     redistribution->degree_max = engine->options.reference_degree;
-    redistribution->in_place = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    redistribution->is_mapped = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     engine->redistribution = redistribution;
     status = make_boards(redistribution, combine, by_reference, by_owner);
     if (status != DMG_OK) {
@@ -318,12 +318,12 @@ static uint32_t reach_pieces(const dmg_redistribution *redistribution, dmg_chann
             (void)no_segment(reference);
             break;
         }
-        dmg_channel_touch_ahead(channel, reference->first_edge, bytes);
+        dmg_channel_charge_read_ahead(channel, reference->first_edge, bytes);
         walker->items[pieces] = (dmg_vertex_edges){
             .edges = edges, .vertex = reference->source, .count = reference->count, .local = reference->count};
         walker->values[pieces++] = reference->value;
     }
-    dmg_channel_touch_wait(channel);
+    dmg_channel_charge_wait(channel);
     dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
     return pieces;
 }
@@ -368,7 +368,7 @@ static dmg_status walk_references(const struct walk *walk, uint32_t index, uint3
     if (checked != DMG_OK) {
         return checked;
     }
-    if (redistribution->in_place) {
+    if (redistribution->is_mapped) {
         uint32_t pieces = reach_pieces(redistribution, channel, walker, count);
         if (pieces < count) {
             return DMG_ERR_CORRUPT;

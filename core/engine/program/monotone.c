@@ -19,9 +19,9 @@
 
 /* What an edge costs, in units of one edge read in sequence: looking at a cached attribute, lowering one, updating a
  * remote one. */
-#define COST_LOWER           4
-#define COST_REMOTE_IN_PLACE 16
-#define COST_REMOTE_BY_LINK  256
+#define COST_LOWER          4
+#define COST_REMOTE_MAPPED  16
+#define COST_REMOTE_BY_LINK 256
 /* A vertex that pulls from a frontier finds a source after a fraction of its edges (Beamer's alpha is 15, with pushing
  * at COST_LOWER). */
 #define PULL_SHARE 4
@@ -500,12 +500,12 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
     if (engine->options.direction == DMG_DIRECTION_PULL) {
         return DMG_DIRECTION_PULL;
     }
-    bool in_place = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    uint64_t remote_cost = in_place ? COST_REMOTE_IN_PLACE : COST_REMOTE_BY_LINK;
+    bool is_mapped = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    uint64_t remote_cost = is_mapped ? COST_REMOTE_MAPPED : COST_REMOTE_BY_LINK;
     uint64_t members = engine->groups.members_max; /* who share the partitions; every group has its share of the work */
     uint64_t unexplored = store->arc_count > walked ? store->arc_count - walked : 0;
     uint64_t looked = !run->program->pulls_from_active ? store->arc_count
-                      : in_place                       ? unexplored / PULL_SHARE
+                      : is_mapped                      ? unexplored / PULL_SHARE
                                                        : unexplored;
     uint64_t push_cost = size->arcs * COST_LOWER / members + size->arcs * (members - 1) / members * remote_cost;
     uint64_t pull_cost = looked + store->vertex_count * members;

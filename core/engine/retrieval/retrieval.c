@@ -42,7 +42,7 @@ static uint32_t list_buffers(struct dmg_retrieval *retrieval, dmg_task *task, st
     needs[count++] =
         (struct buffer_need){(void **)&task->entry_buffer, vertices * retrieval->setup.store->shape.entry_bytes};
     needs[count++] = (struct buffer_need){(void **)&task->value_buffer, vertices * 8};
-    if (!retrieval->in_place) {
+    if (!retrieval->is_mapped) {
         needs[count++] = (struct buffer_need){(void **)&task->edge_buffer, DMG_EDGE_BUFFER_BYTES};
     }
     return count;
@@ -58,7 +58,7 @@ static dmg_status check_segments(const dmg_retrieval *retrieval)
 {
     const uint32_t edge_bytes = retrieval->setup.store->shape.edge_bytes;
     const uint32_t edges_max = (uint32_t)(DMG_EDGE_BUFFER_BYTES / edge_bytes);
-    if (!retrieval->setup.reschedule || retrieval->in_place || retrieval->segment_edges <= edges_max) {
+    if (!retrieval->setup.reschedule || retrieval->is_mapped || retrieval->segment_edges <= edges_max) {
         return DMG_OK;
     }
     return dmg_error(DMG_ERR_ARGUMENT,
@@ -72,8 +72,8 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
                                 dmg_retrieval **out)
 {
     const uint32_t flags = dmg_client_capabilities(setup->client)->flags;
-    bool in_place = (flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    uint32_t tasks = in_place ? 1 : setup->tasks;
+    bool is_mapped = (flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    uint32_t tasks = is_mapped ? 1 : setup->tasks;
     void *memory;
     dmg_status status = dmg_budget_allocate(setup->budget, DMG_BUDGET_RETRIEVAL, retrieval_bytes(tasks), &memory);
     dmg_retrieval *retrieval = *out = memory;
@@ -83,7 +83,7 @@ dmg_status dmg_retrieval_create(const dmg_retrieval_setup *setup, dmg_channel *c
     retrieval->setup = *setup;
     retrieval->channel = channel;
     retrieval->worker = worker;
-    retrieval->in_place = in_place;
+    retrieval->is_mapped = is_mapped;
     retrieval->is_coherent = (flags & DMG_CAPABILITY_COHERENT) != 0;
     retrieval->owns_all = setup->first_partition == 0 && setup->last_partition == setup->store->shape.partition_count;
     retrieval->task_count = tasks;
@@ -139,10 +139,10 @@ static uint64_t stream_elements(const dmg_stream *stream, uint32_t vertices)
 
 /* Elements [first, first + count) in place when they lie on one node and can be reached, else NULL. Where memory is not
  * coherent, only those that do not change. */
-static void *array_in_place(dmg_retrieval *retrieval, const dmg_range_array *array, uint64_t first, uint64_t count)
+static void *array_mapped(dmg_retrieval *retrieval, const dmg_range_array *array, uint64_t first, uint64_t count)
 {
     bool is_reached =
-        retrieval->in_place && (retrieval->is_coherent || dmg_graph_store_owns(retrieval->setup.store, array));
+        retrieval->is_mapped && (retrieval->is_coherent || dmg_graph_store_owns(retrieval->setup.store, array));
     if (!is_reached || dmg_range_array_run(array, first, count) < count) {
         return NULL;
     }
@@ -163,8 +163,8 @@ static void fetch(dmg_retrieval *retrieval, const dmg_retrieval_step *step, cons
             dmg_range_array_post_read(retrieval->channel, array, first + done, piece, to + done * array->element_bytes,
                                       completion);
         } else {
-            dmg_channel_touch_ahead(retrieval->channel, dmg_range_array_address(array, first + done),
-                                    piece * array->element_bytes);
+            dmg_channel_charge_read_ahead(retrieval->channel, dmg_range_array_address(array, first + done),
+                                          piece * array->element_bytes);
         }
         dmg_retrieval_posted(retrieval, step);
     }
@@ -183,8 +183,8 @@ static void post_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *pla
         const dmg_stream *stream = &plan->streams[i];
         uint64_t first = task->chunk.first / stream->vertices_an_element;
         uint64_t count = stream_elements(stream, task->chunk.count);
-        void *pointer = array_in_place(retrieval, stream->array, first, count);
-        task->streams_are_in_place[i] = pointer != NULL;
+        void *pointer = array_mapped(retrieval, stream->array, first, count);
+        task->streams_are_mapped[i] = pointer != NULL;
         task->chunk.streams[i] = pointer ? pointer : buffer;
         if (pointer) {
             fetch(retrieval, step, stream->array, first, count, NULL, NULL);
@@ -202,7 +202,7 @@ static void store_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
     dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_STREAMS);
     for (uint32_t i = 0; i < plan->stream_count && !task->chunk.skip_store; i++) {
         const dmg_stream *stream = &plan->streams[i];
-        if ((stream->mode & DMG_STREAM_WRITE) && !task->streams_are_in_place[i]) {
+        if ((stream->mode & DMG_STREAM_WRITE) && !task->streams_are_mapped[i]) {
             dmg_range_array_post_write(
                 retrieval->channel, stream->array, task->chunk.first / stream->vertices_an_element,
                 stream_elements(stream, task->chunk.count), task->chunk.streams[i], &task->completion);
@@ -219,7 +219,7 @@ static void store_streams(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
 static const uint8_t *post_selected(dmg_retrieval *retrieval, dmg_task *task, const dmg_range_array *array,
                                     uint8_t *buffer)
 {
-    const uint8_t *in_place = array_in_place(retrieval, array, task->chunk.first, task->chunk.count);
+    const uint8_t *mapped = array_mapped(retrieval, array, task->chunk.first, task->chunk.count);
     const dmg_retrieval_step *step = &retrieval->setup.index;
     const uint32_t step_max = step->merges ? DMG_MERGE_GAP_BYTES / array->element_bytes + 1 : 0;
     for (uint32_t i = 0; i < task->selected_count;) {
@@ -229,9 +229,9 @@ static const uint8_t *post_selected(dmg_retrieval *retrieval, dmg_task *task, co
             last = task->selected[i];
         }
         fetch(retrieval, step, array, task->chunk.first + first, last - first + 1,
-              in_place ? NULL : buffer + (uint64_t)first * array->element_bytes, &task->completion);
+              mapped ? NULL : buffer + (uint64_t)first * array->element_bytes, &task->completion);
     }
-    return in_place ? in_place : buffer;
+    return mapped ? mapped : buffer;
 }
 
 static void select_vertices(const dmg_retrieval_plan *plan, dmg_task *task)
@@ -294,7 +294,7 @@ static dmg_status step_streams(dmg_retrieval *retrieval, const dmg_retrieval_pla
 
 static dmg_status step_index(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
-    if (retrieval->in_place) {
+    if (retrieval->is_mapped) {
         task->stage = DMG_STAGE_LISTS;
         return dmg_task_reach_lists(retrieval, plan, task);
     }
@@ -419,7 +419,7 @@ static dmg_status advance(dmg_retrieval *retrieval, const dmg_retrieval_plan *pl
         if (task->completion.status != DMG_OK) {
             return dmg_wait(retrieval->channel, &task->completion);
         }
-        dmg_channel_touch_wait(retrieval->channel);
+        dmg_channel_charge_wait(retrieval->channel);
         switch (task->stage) {
         case DMG_STAGE_IDLE:
         case DMG_STAGE_STORE:

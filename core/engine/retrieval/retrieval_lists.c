@@ -98,8 +98,8 @@ static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, d
     if (first_edge % sizeof(uint32_t) != 0) {
         return false;
     }
-    if (front && retrieval->in_place) {
-        dmg_channel_touch(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+    if (front && retrieval->is_mapped) {
+        dmg_channel_charge_read(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
     }
     if (plan->refer && !retrieval->owns_all) {
         return refer_segments(retrieval, plan, task, vertex, entry, front);
@@ -158,7 +158,7 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
         if (degree <= shape->in_place_degree_max) {
             add_span(retrieval, task, vertex, DMG_ADDRESS_NULL, degree, retrieval->owns_all ? 0 : DMG_EDGES_MIXED,
                      degree);
-            task->spans[task->span_count - 1].in_place = dmg_index_entry_edges(entry);
+            task->spans[task->span_count - 1].mapped = dmg_index_entry_edges(entry);
         } else if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
             fronts[front_count++] = vertex;
             if (front_count == fronts_that_fit(shape)) {
@@ -206,10 +206,10 @@ static bool follows_closely(const dmg_retrieval *retrieval, dmg_address first, d
 }
 
 /* Account for lists that follow each other. */
-static void touch_lists(dmg_retrieval *retrieval, dmg_address first, dmg_address last)
+static void charge_lists(dmg_retrieval *retrieval, dmg_address first, dmg_address last)
 {
     if (last != first) {
-        dmg_channel_touch_ahead(retrieval->channel, first, last - first);
+        dmg_channel_charge_read_ahead(retrieval->channel, first, last - first);
         dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
     }
 }
@@ -225,12 +225,12 @@ struct reached {
 static bool reach_span(dmg_retrieval *retrieval, dmg_span *span, struct reached *reached)
 {
     uint64_t bytes = (uint64_t)span->count * retrieval->setup.store->shape.edge_bytes;
-    span->in_place = dmg_client_pointer(retrieval->setup.client, span->address, bytes);
-    if (!span->in_place) {
+    span->mapped = dmg_client_pointer(retrieval->setup.client, span->address, bytes);
+    if (!span->mapped) {
         return false;
     }
     if (!follows_closely(retrieval, reached->first, reached->last, span->address)) {
-        touch_lists(retrieval, reached->first, reached->last);
+        charge_lists(retrieval, reached->first, reached->last);
         reached->first = span->address;
     }
     reached->last = span->address + bytes;
@@ -254,7 +254,7 @@ static bool reach_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan,
         dmg_span *span = &task->spans[j];
         is_good = reach_span(retrieval, span, reached);
         if (is_good) {
-            add_edges(task, task->chunk.first, span, 0, span->count, span->in_place);
+            add_edges(task, task->chunk.first, span, 0, span->count, span->mapped);
         }
     }
     for (uint32_t j = task->long_first; j < long_first && is_good; j++) {
@@ -288,7 +288,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
                                                                   .local = degree};
         }
     }
-    touch_lists(retrieval, reached.first, reached.last);
+    charge_lists(retrieval, reached.first, reached.last);
     task->span_count = 0;
     task->next_span = 0;
     return DMG_OK;
@@ -303,14 +303,14 @@ void dmg_task_post_segment(dmg_retrieval *retrieval, dmg_task *task)
     uint64_t at = (uint64_t)segment->first * edge_bytes;
     task->edges_count = 0;
     task->edges_total = 0;
-    if (!span->in_place) {
+    if (!span->mapped) {
         dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
         dmg_post_read(retrieval->channel, span->address + at, task->edge_buffer, (uint64_t)segment->count * edge_bytes,
                       &task->completion);
         dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
     }
     add_edges(task, owner->chunk.first, span, segment->first, segment->count,
-              span->in_place ? span->in_place + at : task->edge_buffer);
+              span->mapped ? span->mapped + at : task->edge_buffer);
 }
 
 static void post_lists(dmg_retrieval *retrieval, dmg_task *task, dmg_address from, uint64_t at, uint64_t bytes)
@@ -335,8 +335,8 @@ void dmg_task_post_lists(dmg_retrieval *retrieval, dmg_task *task)
     uint64_t read_at = 0;
     while (task->next_span < task->span_count) {
         const dmg_span *span = &task->spans[task->next_span];
-        if (span->in_place) {
-            add_edges(task, task->chunk.first, span, 0, span->count, span->in_place);
+        if (span->mapped) {
+            add_edges(task, task->chunk.first, span, 0, span->count, span->mapped);
             task->next_span++;
             continue;
         }

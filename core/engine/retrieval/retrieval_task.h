@@ -31,7 +31,7 @@ typedef struct dmg_span {
     uint32_t count;
     uint32_t before; /**< as in dmg_vertex_edges */
     uint32_t local;
-    const uint8_t *in_place; /**< edges that need not be fetched, or NULL */
+    const uint8_t *mapped; /**< edges that need not be fetched, or NULL */
 } dmg_span;
 
 /** The smallest chunk: the vertices of a word of the activation bitmap. */
@@ -60,7 +60,7 @@ typedef struct dmg_task {
     uint32_t *selected;
     dmg_span *spans; /**< short lists from the front, long ones from the back */
     dmg_vertex_edges *edges;
-    bool streams_are_in_place[DMG_STREAMS_MAX];
+    bool streams_are_mapped[DMG_STREAMS_MAX];
 } dmg_task;
 
 struct dmg_retrieval {
@@ -68,8 +68,8 @@ struct dmg_retrieval {
     dmg_channel *channel;
     bool is_coherent; /**< what changes is read and written in place, too */
     uint32_t worker;
-    bool in_place; /**< the pool is reached by loads and stores */
-    bool owns_all; /**< all partitions are this compute node's */
+    bool is_mapped; /**< the pool is reached by loads and stores */
+    bool owns_all;  /**< all partitions are this compute node's */
     dmg_retrieval_counts counts;
     uint32_t pieces_max; /**< lists, and pieces of lists that are cut by rank, of one chunk: each may become a span */
     uint32_t segment_edges; /**< lists of more edges are cut; UINT32_MAX: none are */
@@ -83,7 +83,7 @@ static inline void dmg_retrieval_posted(dmg_retrieval *retrieval, const dmg_retr
 {
     if (!step->batches) {
         dmg_channel_ring(retrieval->channel);
-        dmg_channel_touch_wait(retrieval->channel);
+        dmg_channel_charge_wait(retrieval->channel);
     }
 }
 

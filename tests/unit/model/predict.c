@@ -83,7 +83,7 @@ static void atomics_of_a_link_without_cost_a_read_and_a_write(void)
 {
     small_run small;
     begin(&small, 1);
-    small.shares[0].in_place_atomics = 3;
+    small.shares[0].mapped_atomics = 3;
     dmg_link_settings link = link_of(DMG_LINK_READ_LATENCY, 500);
     link.cells[DMG_LINK_WRITE_LATENCY] = 200;
     NEAR(predict(&small, &link, 1, 1).total_ns, 2100);
@@ -185,13 +185,13 @@ static void bytes_of_messages_take_their_time(void)
     CU_ASSERT_TRUE(found.parts_ns[DMG_PREDICT_BYTES] >= 1000);
 }
 
-static void spans_in_place_move_lines_and_are_waited_for(void)
+static void mapped_spans_move_lines_and_are_waited_for(void)
 {
     small_run small;
     begin(&small, 1);
-    small.shares[0].in_place_spans = small.shares[0].in_place_waits = 5;
-    small.shares[0].in_place_lines = 100;
-    small.shares[0].in_place_bytes = 5000;
+    small.shares[0].mapped_spans = small.shares[0].mapped_waits = 5;
+    small.shares[0].mapped_lines = 100;
+    small.shares[0].mapped_bytes = 5000;
     dmg_link_settings link = link_of(DMG_LINK_READ_LATENCY, 300);
     link.cells[DMG_LINK_READ_BANDWIDTH] = 6.4;
     link.line_bytes = 64;
@@ -250,9 +250,9 @@ static void what_every_compute_node_reads_whole_is_not_divided(void)
 {
     small_run small;
     begin(&small, 1);
-    small.shares[0].in_place_bytes = 1000;
-    small.shares[0].in_place_spans = 1;
-    small.shares[0].in_place_waits = 1;
+    small.shares[0].mapped_bytes = 1000;
+    small.shares[0].mapped_spans = 1;
+    small.shares[0].mapped_waits = 1;
     small.stretch.whole_bytes = 600;
     dmg_link_settings link = link_of(DMG_LINK_CHANNEL_READ_BANDWIDTH, 1);
     NEAR(predict(&small, &link, 1, 1).total_ns, 1000);
@@ -281,11 +281,11 @@ static void draw_share(uint64_t *random, dmg_predict_share *share)
         share->rounds[kind] = floor(real_of(random, 1) * share->operations[kind]);
         share->serial_rounds[kind] = share->rounds[kind] / (1 + floor(real_of(random, 4)));
     }
-    share->in_place_spans = floor(real_of(random, 1000));
-    share->in_place_bytes = share->in_place_spans * floor(real_of(random, 1000));
-    share->in_place_lines = share->in_place_bytes / 64 + share->in_place_spans;
-    share->in_place_waits = floor(real_of(random, 100));
-    share->in_place_atomics = floor(real_of(random, 100));
+    share->mapped_spans = floor(real_of(random, 1000));
+    share->mapped_bytes = share->mapped_spans * floor(real_of(random, 1000));
+    share->mapped_lines = share->mapped_bytes / 64 + share->mapped_spans;
+    share->mapped_waits = floor(real_of(random, 100));
+    share->mapped_atomics = floor(real_of(random, 100));
 }
 
 static void draw_link(uint64_t *random, dmg_link_settings *link)
@@ -391,7 +391,7 @@ static void reports_are_read(void)
     NEAR(share->post_ns, 50);
     NEAR(share->serial_rounds[DMG_OPERATION_READ], 1);
     NEAR(share->serial_rounds[DMG_OPERATION_MESSAGE], 0); /* its round was the barrier's */
-    NEAR(share->in_place_lines, 10);
+    NEAR(share->mapped_lines, 10);
     NEAR(run.stretches[1].whole_bytes, 320);
     NEAR(run.stretches[0].barriers, 1);
     NEAR(run.stretches[0].shares[0].busy_ns, 50000 - 2 * 20000 - 800); /* what the iterations do not have */
@@ -516,7 +516,7 @@ int main(int argc, char **argv)
                                      DMG_TEST(posting_overlaps_the_link_and_computing_does_not),
                                      DMG_TEST(posting_hides_no_more_than_handing_over_takes),
                                      DMG_TEST(bytes_of_messages_take_their_time),
-                                     DMG_TEST(spans_in_place_move_lines_and_are_waited_for),
+                                     DMG_TEST(mapped_spans_move_lines_and_are_waited_for),
                                      DMG_TEST(bytes_of_other_tasks_come_meanwhile),
                                      DMG_TEST(messages_keep_what_the_memory_node_took),
                                      DMG_TEST(slowest_compute_node_and_barriers_make_an_iteration),

@@ -263,15 +263,15 @@ static void atomics_return_what_was_there(void)
 static void pointers_reach_what_operations_reach(void)
 {
     dmg_address address = dmg_address_make(1, 3 << 20);
-    uint64_t *in_place = dmg_client_pointer(pool.client, address, 8);
-    if (!in_place) {
+    uint64_t *mapped = dmg_client_pointer(pool.client, address, 8);
+    if (!mapped) {
         CU_ASSERT_FALSE(dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE);
         return;
     }
     uint64_t value = 123456789;
     CU_ASSERT_EQUAL(dmg_write(pool.channel, &value, address, 8), DMG_OK);
-    CU_ASSERT_EQUAL(*in_place, value);
-    *in_place = 987654321;
+    CU_ASSERT_EQUAL(*mapped, value);
+    *mapped = 987654321;
     CU_ASSERT_EQUAL(dmg_read(pool.channel, address, &value, 8), DMG_OK);
     CU_ASSERT_EQUAL(value, 987654321);
 }
@@ -555,8 +555,8 @@ static void counters_are_exact(void)
     CU_ASSERT_EQUAL(dmg_message(channel, 0, TEST_ECHO, "1234567", 7, &call), DMG_OK);
     CU_ASSERT_EQUAL(dmg_read(channel, dmg_address_make(0, 8192), buffer, 0), DMG_OK);
     CU_ASSERT_EQUAL(dmg_read(channel, dmg_address_make(9, 8192), buffer, 8), DMG_ERR_ARGUMENT);
-    dmg_channel_touch(channel, dmg_address_make(0, 8192), 500);
-    dmg_channel_touch(channel, dmg_address_make(0, 8192), 6);
+    dmg_channel_charge_read(channel, dmg_address_make(0, 8192), 500);
+    dmg_channel_charge_read(channel, dmg_address_make(0, 8192), 6);
     const dmg_counters *counters = dmg_channel_counters(channel);
     CU_ASSERT_EQUAL(counters->operations[DMG_OPERATION_READ], 10);
     CU_ASSERT_EQUAL(counters->bytes[DMG_OPERATION_READ], 1000);
@@ -569,10 +569,10 @@ static void counters_are_exact(void)
     CU_ASSERT_EQUAL(counters->sizes[dmg_size_bucket(100)], 10);
     CU_ASSERT_EQUAL(counters->sizes[dmg_size_bucket(4096)], 3);
     CU_ASSERT_EQUAL(counters->rings, 1 + 3 + 1 + 2 + 1);
-    CU_ASSERT_EQUAL(counters->in_place_spans, 2);
-    CU_ASSERT_EQUAL(counters->in_place_bytes, 506);
-    CU_ASSERT_EQUAL(counters->in_place_sizes[dmg_size_bucket(500)], 1);
-    CU_ASSERT_EQUAL(counters->in_place_sizes[dmg_size_bucket(6)], 1);
+    CU_ASSERT_EQUAL(counters->mapped_spans, 2);
+    CU_ASSERT_EQUAL(counters->mapped_bytes, 506);
+    CU_ASSERT_EQUAL(counters->mapped_sizes[dmg_size_bucket(500)], 1);
+    CU_ASSERT_EQUAL(counters->mapped_sizes[dmg_size_bucket(6)], 1);
     dmg_counters sum = {0};
     dmg_counters_add(&sum, counters);
     dmg_counters_add(&sum, counters);
@@ -601,7 +601,7 @@ static void rounds_that_depend_on_each_other_are_counted(void)
     for (int i = 0; i < 4; i++) {
         dmg_post_write(channel, buffer, dmg_address_make(1, 8192), 8, &tasks[i]);
         dmg_post_read(channel, dmg_address_make(1, 8192), buffer, 8, &tasks[i]);
-        dmg_channel_touch_wait(channel); /* goes on with something else */
+        dmg_channel_charge_wait(channel); /* goes on with something else */
     }
     for (int i = 0; i < 4; i++) {
         CU_ASSERT_EQUAL(dmg_wait(channel, &tasks[i]), DMG_OK);
@@ -618,22 +618,22 @@ static void rounds_that_depend_on_each_other_are_counted(void)
     dmg_channel_close(channel);
 }
 
-static void spans_in_place_are_counted_by_line_and_by_wait(void)
+static void mapped_spans_are_counted_by_line_and_by_wait(void)
 {
     dmg_channel *channel;
     CU_ASSERT_EQUAL_FATAL(dmg_channel_open(pool.client, &channel), DMG_OK);
     const dmg_counters *counters = dmg_channel_counters(channel);
-    dmg_channel_touch(channel, dmg_address_make(0, 8192 + 60), 8); /* two lines */
+    dmg_channel_charge_read(channel, dmg_address_make(0, 8192 + 60), 8); /* two lines */
     for (uint64_t i = 0; i < 5; i++) {
-        dmg_channel_touch_ahead(channel, dmg_address_make(0, 8192 + 64 * i), 64);
+        dmg_channel_charge_read_ahead(channel, dmg_address_make(0, 8192 + 64 * i), 64);
     }
-    dmg_channel_touch_wait(channel);
-    dmg_channel_touch_wait(channel); /* nothing to wait for */
-    dmg_channel_touch_atomic(channel, dmg_address_make(0, 8192));
-    CU_ASSERT_EQUAL(counters->in_place_spans, 6);
-    CU_ASSERT_EQUAL(counters->in_place_lines, 7);
-    CU_ASSERT_EQUAL(counters->in_place_waits, 2);
-    CU_ASSERT_EQUAL(counters->in_place_atomics, 1);
+    dmg_channel_charge_wait(channel);
+    dmg_channel_charge_wait(channel); /* nothing to wait for */
+    dmg_channel_charge_atomic(channel, dmg_address_make(0, 8192));
+    CU_ASSERT_EQUAL(counters->mapped_spans, 6);
+    CU_ASSERT_EQUAL(counters->mapped_lines, 7);
+    CU_ASSERT_EQUAL(counters->mapped_waits, 2);
+    CU_ASSERT_EQUAL(counters->mapped_atomics, 1);
     dmg_channel_close(channel);
 }
 
@@ -646,7 +646,7 @@ static void traffic_is_counted_by_memory_node(void)
     CU_ASSERT_EQUAL(dmg_read(channel, dmg_address_make(0, 8192), buffer, 1000), DMG_OK);
     CU_ASSERT_EQUAL(dmg_write(channel, buffer, dmg_address_make(1, 8192), 500), DMG_OK);
     CU_ASSERT_EQUAL(dmg_faa64(channel, dmg_address_make(1, 8192), 0, &seen), DMG_OK);
-    dmg_channel_touch(channel, dmg_address_make(0, 8192), 24);
+    dmg_channel_charge_read(channel, dmg_address_make(0, 8192), 24);
     const dmg_node_traffic *first = dmg_channel_traffic(channel, 0);
     const dmg_node_traffic *second = dmg_channel_traffic(channel, 1);
     CU_ASSERT_PTR_NULL(dmg_channel_traffic(channel, 99));
@@ -918,7 +918,7 @@ static const dmg_test tests[] = {
     DMG_TEST(closing_a_channel_cancels_what_is_in_flight),
     DMG_TEST(counters_are_exact),
     DMG_TEST(rounds_that_depend_on_each_other_are_counted),
-    DMG_TEST(spans_in_place_are_counted_by_line_and_by_wait),
+    DMG_TEST(mapped_spans_are_counted_by_line_and_by_wait),
     DMG_TEST(traffic_is_counted_by_memory_node),
     DMG_TEST(memory_node_counts_the_messages_that_it_served),
     DMG_TEST(size_buckets_are_powers_of_two),

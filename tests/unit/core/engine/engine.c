@@ -340,19 +340,19 @@ static void where_atomics_take_locks_a_sparse_iteration_takes_none(void)
             .engine = {.threads = 1, .density = DMG_DENSITY_SPARSE, .direction = DMG_DIRECTION_PUSH}};
         expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
         dmg_iteration by_owner = row_of(ranks, count, 0);
-        bool in_place = (ranks[0].capabilities & needed) == needed;
-        dmg_way way = !in_place ? DMG_WAY_NODE : count == 1 ? DMG_WAY_DIRECT : DMG_WAY_OWNER;
-        CU_ASSERT_EQUAL(ranks[0].method, in_place ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE);
+        bool is_mapped = (ranks[0].capabilities & needed) == needed;
+        dmg_way way = !is_mapped ? DMG_WAY_NODE : count == 1 ? DMG_WAY_DIRECT : DMG_WAY_OWNER;
+        CU_ASSERT_EQUAL(ranks[0].method, is_mapped ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE);
         CU_ASSERT_EQUAL(by_owner.traffic.sent[way].items, REACHED);
         CU_ASSERT_EQUAL(by_owner.traffic.taken[way].items, REACHED);
-        CU_ASSERT_EQUAL(by_owner.counters.in_place_atomics, 0);
+        CU_ASSERT_EQUAL(by_owner.counters.mapped_atomics, 0);
         setting.engine.updates = DMG_UPDATE_DIRECT;
         expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
         dmg_iteration directly = row_of(ranks, count, 0);
         CU_ASSERT_EQUAL(directly.traffic.sent[DMG_WAY_DIRECT].items, REACHED);
-        CU_ASSERT_EQUAL(directly.counters.in_place_atomics, in_place ? REACHED - 1 : 0);
-        CU_ASSERT_EQUAL(by_owner.barriers, directly.barriers + (in_place && count > 1));
-        CU_ASSERT_TRUE(!in_place || by_owner.counters.modelled_ns < directly.counters.modelled_ns / 10);
+        CU_ASSERT_EQUAL(directly.counters.mapped_atomics, is_mapped ? REACHED - 1 : 0);
+        CU_ASSERT_EQUAL(by_owner.barriers, directly.barriers + (is_mapped && count > 1));
+        CU_ASSERT_TRUE(!is_mapped || by_owner.counters.modelled_ns < directly.counters.modelled_ns / 10);
     }
     dmg_graph_close(&graph);
 }
@@ -438,7 +438,7 @@ static void a_cached_index_is_read_once(void)
         for (uint32_t rank = 0; rank < setting.ranks; rank++) {
             for (uint32_t row = 0; row < ranks[rank].iterations; row++) {
                 const dmg_purpose_counters *index = &ranks[rank].first_rows[row].counters.purposes[DMG_PURPOSE_INDEX];
-                read_bytes += index->bytes + index->in_place_bytes;
+                read_bytes += index->bytes + index->mapped_bytes;
             }
             cached_bytes += ranks[rank].index_peak_bytes;
         }
@@ -509,7 +509,7 @@ static void lists_larger_than_the_buffers_are_walked_whole(void)
     dmg_graph_close(&graph);
 }
 
-static bool is_in_place(const struct rank *rank)
+static bool is_mapped(const struct rank *rank)
 {
     return (rank->capabilities & DMG_CAPABILITY_LOAD_STORE) != 0;
 }
@@ -536,8 +536,8 @@ static void segments_are_walked_up_to_the_size_of_the_buffer_and_refused_above(v
     setting.engine.reschedule_degree = 32768;
     run_job(&setting, &graph, cc, &options, values, ranks);
     for (uint32_t i = 0; i < setting.ranks; i++) {
-        CU_ASSERT_EQUAL(ranks[i].status, is_in_place(&ranks[i]) ? DMG_OK : DMG_ERR_ARGUMENT);
-        if (!is_in_place(&ranks[i])) {
+        CU_ASSERT_EQUAL(ranks[i].status, is_mapped(&ranks[i]) ? DMG_OK : DMG_ERR_ARGUMENT);
+        if (!is_mapped(&ranks[i])) {
             CU_ASSERT_PTR_NOT_NULL(strstr(ranks[i].sentence, "32768"));
             CU_ASSERT_PTR_NOT_NULL(strstr(ranks[i].sentence, "16384"));
         }

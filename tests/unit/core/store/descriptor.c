@@ -328,7 +328,7 @@ static void partitioning_again_reads_the_metadata_of_tiny_chunks_and_nothing_els
             CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_READ], nodes);
             CU_ASSERT_EQUAL(after.bytes[DMG_OPERATION_READ], UINT64_C(8) * store.tiny_chunk_count);
             CU_ASSERT_EQUAL(after.operations[DMG_OPERATION_MESSAGE] + after.operations[DMG_OPERATION_WRITE], 0);
-            CU_ASSERT_EQUAL(after.in_place_spans, 0);
+            CU_ASSERT_EQUAL(after.mapped_spans, 0);
             for (uint32_t p = 0; p < count; p++) {
                 cost += costs[p];
             }

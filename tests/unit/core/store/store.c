@@ -247,14 +247,14 @@ static void check_operations(uint32_t nodes, uint64_t batches, uint64_t stride, 
     uint64_t id_bytes = batches * DMG_STORE_BATCH_VERTICES * UINT64_C(8);
     /* What loading writes in place, others must see without more ado. */
     const uint32_t needed = DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT;
-    bool is_in_place = (dmg_client_capabilities(pool.client)->flags & needed) == needed;
+    bool is_mapped = (dmg_client_capabilities(pool.client)->flags & needed) == needed;
     CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_READ], 0);
     CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_CAS] + counters.operations[DMG_OPERATION_FAA], 0);
-    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_MESSAGE], nodes);                           /* one extent each */
-    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_WRITE], nodes + (is_in_place ? 0 : spans)); /* ids: one each */
-    CU_ASSERT_EQUAL(counters.bytes[DMG_OPERATION_WRITE], id_bytes + (is_in_place ? 0 : bytes));
-    CU_ASSERT_EQUAL(counters.in_place_spans, is_in_place ? spans : 0);
-    CU_ASSERT_EQUAL(counters.in_place_bytes, is_in_place ? bytes : 0);
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_MESSAGE], nodes);                         /* one extent each */
+    CU_ASSERT_EQUAL(counters.operations[DMG_OPERATION_WRITE], nodes + (is_mapped ? 0 : spans)); /* ids: one each */
+    CU_ASSERT_EQUAL(counters.bytes[DMG_OPERATION_WRITE], id_bytes + (is_mapped ? 0 : bytes));
+    CU_ASSERT_EQUAL(counters.mapped_spans, is_mapped ? spans : 0);
+    CU_ASSERT_EQUAL(counters.mapped_bytes, is_mapped ? bytes : 0);
     dmg_graph_close(&graph);
     stop(&pool, channel);
 }

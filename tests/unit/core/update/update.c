@@ -264,9 +264,9 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     }
     CU_ASSERT_EQUAL(dmg_direct_remote_flush(queue), DMG_OK);
     const dmg_counters *after = dmg_channel_counters(channel);
-    bool in_place = dmg_client_capabilities(pool.client)->atomics == DMG_ATOMICS_CALLER_CPU &&
-                    (dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    uint64_t operations = in_place ? 0 : 4;
+    bool is_mapped = dmg_client_capabilities(pool.client)->atomics == DMG_ATOMICS_CALLER_CPU &&
+                     (dmg_client_capabilities(pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
+    uint64_t operations = is_mapped ? 0 : 4;
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_READ] - before.operations[DMG_OPERATION_READ], operations);
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_CAS] - before.operations[DMG_OPERATION_CAS], operations);
     CU_ASSERT_EQUAL(dmg_direct_remote_count(queue)->activated, 3);
@@ -314,9 +314,9 @@ static struct cost cost_of_updates(const dmg_test_pool *pool, bool has_one_write
     }
     CU_ASSERT_EQUAL(dmg_direct_remote_flush(queue), DMG_OK);
     const dmg_counters *after = dmg_channel_counters(channel);
-    const struct cost cost = {.locks = after->in_place_atomics - before.in_place_atomics,
-                              .spans = after->in_place_spans - before.in_place_spans,
-                              .waits = after->in_place_waits - before.in_place_waits,
+    const struct cost cost = {.locks = after->mapped_atomics - before.mapped_atomics,
+                              .spans = after->mapped_spans - before.mapped_spans,
+                              .waits = after->mapped_waits - before.mapped_waits,
                               .counters = *dmg_direct_remote_count(queue)};
     dmg_direct_remote_destroy(queue);
     dmg_channel_close(channel);
@@ -335,17 +335,17 @@ static void own_updates_take_no_locks_and_are_fetched_and_written_together(void)
     CU_ASSERT_EQUAL(capabilities->atomics, takes_locks ? DMG_ATOMICS_CALLER_LOCK : plain.atomics);
     CU_ASSERT_EQUAL(capabilities->flags, plain.flags);
     const uint32_t needed = DMG_CAPABILITY_LOAD_STORE | DMG_CAPABILITY_COHERENT;
-    bool in_place = takes_locks && (plain.flags & needed) == needed;
+    bool is_mapped = takes_locks && (plain.flags & needed) == needed;
     for (int way = 0; way < 3; way++) {
         bool came_by_owner = way == 2;
         struct cost cost = cost_of_updates(&pool, way == 1, came_by_owner);
         CU_ASSERT_EQUAL(cost.counters.updates, came_by_owner ? 0 : 128);
         CU_ASSERT_EQUAL(cost.counters.applied, 64);
         CU_ASSERT_EQUAL(cost.counters.activated, 64);
-        CU_ASSERT_EQUAL(cost.locks, in_place && way == 0 ? 64 : 0);
+        CU_ASSERT_EQUAL(cost.locks, is_mapped && way == 0 ? 64 : 0);
         /* 8 lines of attributes and one of bits, in and out; those that change nothing cost nothing. */
-        CU_ASSERT_EQUAL(cost.spans, in_place && way > 0 ? 2 * (8 + 1) : 0);
-        CU_ASSERT_EQUAL(cost.waits, in_place ? (way == 0 ? 0 : 2) : 0);
+        CU_ASSERT_EQUAL(cost.spans, is_mapped && way > 0 ? 2 * (8 + 1) : 0);
+        CU_ASSERT_EQUAL(cost.waits, is_mapped ? (way == 0 ? 0 : 2) : 0);
     }
     dmg_test_pool_stop(&pool);
 }

@@ -44,7 +44,7 @@ typedef struct host {
     dmg_channel *messages;
     dmg_channel *writes;
     dmg_channel *reads;
-    dmg_channel *in_place;
+    dmg_channel *mapped;
 } host;
 
 typedef struct test_scene {
@@ -102,7 +102,7 @@ static bool host_open(const char *transport, const char *address, uint64_t timeo
            dmg_channel_open(opened->client, &opened->messages) == DMG_OK &&
            dmg_channel_open(opened->client, &opened->writes) == DMG_OK &&
            dmg_channel_open(opened->client, &opened->reads) == DMG_OK &&
-           dmg_channel_open(opened->client, &opened->in_place) == DMG_OK;
+           dmg_channel_open(opened->client, &opened->mapped) == DMG_OK;
 }
 
 static void host_close(host *closed)
@@ -110,7 +110,7 @@ static void host_close(host *closed)
     dmg_channel_close(closed->messages);
     dmg_channel_close(closed->writes);
     dmg_channel_close(closed->reads);
-    dmg_channel_close(closed->in_place);
+    dmg_channel_close(closed->mapped);
     dmg_client_close(closed->client);
 }
 
@@ -222,7 +222,7 @@ static bool node_and_hosts_agree(const test_scene *scene, uint64_t round)
     return seen == round && words[0] == round * 1000 + 5 && words[7] == round * 1000 + 7;
 }
 
-static bool what_is_still_is_read_in_place(const test_scene *scene, uint64_t round)
+static bool what_is_still_is_read_where_it_is_mapped(const test_scene *scene, uint64_t round)
 {
     const dmg_address place = dmg_address_make(0, STILL);
     const host *reader = &scene->hosts[1];
@@ -233,7 +233,7 @@ static bool what_is_still_is_read_in_place(const test_scene *scene, uint64_t rou
         return false;
     }
     dmg_client_acquire(reader->client);
-    dmg_channel_touch(reader->in_place, place, sizeof bytes);
+    dmg_channel_charge_read(reader->mapped, place, sizeof bytes);
     return is_filled(dmg_client_pointer(reader->client, place, sizeof bytes), sizeof bytes, round);
 }
 
@@ -244,7 +244,7 @@ static bool is_sound(const char *transport, uint64_t timeout_ns)
     for (uint64_t round = 0; round < ROUNDS && sound; round++) {
         sound = data_arrives(&scene, round) && neighbours_keep_their_bytes(&scene, round) &&
                 counting_counts(&scene, round) && node_and_hosts_agree(&scene, round) &&
-                what_is_still_is_read_in_place(&scene, round) &&
+                what_is_still_is_read_where_it_is_mapped(&scene, round) &&
                 messages_are_answered(scene.hosts[1].messages, round + ROUNDS);
     }
     scene_close(&scene);
@@ -430,12 +430,12 @@ static void lines_are_counted(void)
         CU_ASSERT_EQUAL(counters->lines_invalidated, 0);
         CU_ASSERT_EQUAL(dmg_read(channel, dmg_address_make(0, DATA + 60), bytes, 70), DMG_OK);
         CU_ASSERT_EQUAL(counters->lines_invalidated, 3 * lines);
-        dmg_channel_touch(channel, dmg_address_make(0, STILL + 100), 8); /* 512 bytes at once, and once */
+        dmg_channel_charge_read(channel, dmg_address_make(0, STILL + 100), 8); /* 512 bytes at once, and once */
         CU_ASSERT_EQUAL(counters->lines_invalidated, (3 + 8) * lines);
-        dmg_channel_touch(channel, dmg_address_make(0, STILL), STILL_BYTES);
+        dmg_channel_charge_read(channel, dmg_address_make(0, STILL), STILL_BYTES);
         CU_ASSERT_EQUAL(counters->lines_invalidated, (3 + 64) * lines);
         dmg_client_acquire(scene.hosts[0].client);
-        dmg_channel_touch(channel, dmg_address_make(0, STILL + 100), 8);
+        dmg_channel_charge_read(channel, dmg_address_make(0, STILL + 100), 8);
         CU_ASSERT_EQUAL(counters->lines_invalidated, (3 + 64 + 8) * lines);
         CU_ASSERT_EQUAL(counters->message_lines > 0, lines > 0);
         scene_close(&scene);

@@ -313,26 +313,26 @@ static void clients_share_the_clocks_of_a_node(void)
     dmg_client_close(first);
 }
 
-static void spans_in_place_are_charged(void)
+static void mapped_spans_are_charged(void)
 {
     dmg_link_settings settings = link_of(DMG_LINK_ACCOUNT);
     dmg_client *client = open_client(&settings);
     dmg_channel *channel = open_channel(client);
     CU_ASSERT_TRUE(dmg_channel_charges_atomics(channel));
     const dmg_counters *counters = dmg_channel_counters(channel);
-    dmg_channel_touch(channel, place(0), 100);
+    dmg_channel_charge_read(channel, place(0), 100);
     uint64_t one = counters->modelled_ns;
     CU_ASSERT_TRUE(one > 0 && one <= LATENCY_NS * 1001 / 1000);
     for (uint64_t i = 0; i < 100; i++) {
-        dmg_channel_touch_ahead(channel, place(64 * i), 8);
+        dmg_channel_charge_read_ahead(channel, place(64 * i), 8);
     }
     CU_ASSERT_EQUAL(counters->modelled_ns, one);
-    dmg_channel_touch_wait(channel);
+    dmg_channel_charge_wait(channel);
     CU_ASSERT_TRUE(counters->modelled_ns - one <= LATENCY_NS * 1001 / 1000); /* they overlap */
-    dmg_channel_touch_written(channel, place(0), 8);
-    dmg_channel_touch_atomic(channel, place(0));
-    CU_ASSERT_EQUAL(counters->in_place_spans, 102);
-    dmg_channel_touch(channel, dmg_address_make(9, 0), 8); /* no such node: nothing to charge */
+    dmg_channel_charge_write(channel, place(0), 8);
+    dmg_channel_charge_atomic(channel, place(0));
+    CU_ASSERT_EQUAL(counters->mapped_spans, 102);
+    dmg_channel_charge_read(channel, dmg_address_make(9, 0), 8); /* no such node: nothing to charge */
     dmg_channel_close(channel);
     dmg_client_close(client);
 }
@@ -354,7 +354,7 @@ static void tails_are_accounted_for(void)
         if (i % 2) {
             CU_ASSERT_EQUAL(dmg_read(channel, place(0), &word, sizeof word), DMG_OK);
         } else {
-            dmg_channel_touch(channel, place(0), sizeof word);
+            dmg_channel_charge_read(channel, place(0), sizeof word);
         }
         bool is_tail = dmg_link_draw_tail(&model_of(client)->costs, DMG_OPERATION_READ, &drawn) > 0;
         CU_ASSERT_EQUAL(counters->modelled_ns - before > 100000000, is_tail);
@@ -408,7 +408,7 @@ static const dmg_test tests[] = {DMG_TEST(operations_do_what_they_do_without),
                                  DMG_TEST(closing_cancels_what_the_link_holds),
                                  DMG_TEST(death_of_a_node_ends_what_the_link_holds),
                                  DMG_TEST(clients_share_the_clocks_of_a_node),
-                                 DMG_TEST(spans_in_place_are_charged),
+                                 DMG_TEST(mapped_spans_are_charged),
                                  DMG_TEST(tails_are_accounted_for),
                                  DMG_TEST(mode_is_chosen_by_cores_and_announced),
                                  DMG_TEST(links_that_make_no_sense_are_refused),

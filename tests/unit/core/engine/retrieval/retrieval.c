@@ -1,6 +1,6 @@
 /*
  * Retrieval by itself: what a phase sees, and what that takes in operations. Counts are exact; over a transport that
- * loads and stores, a span that is used in place stands for an operation.
+ * loads and stores, a mapped span stands for an operation.
  */
 #include "unit/support/suite.h"
 
@@ -140,10 +140,10 @@ static dmg_counters walk(struct bench *bench, uint64_t stride)
 
 static uint64_t done(const dmg_counters *counters, dmg_purpose purpose)
 {
-    return counters->purposes[purpose].operations + counters->purposes[purpose].in_place_spans;
+    return counters->purposes[purpose].operations + counters->purposes[purpose].mapped_spans;
 }
 
-static bool is_in_place(const struct bench *bench)
+static bool is_mapped(const struct bench *bench)
 {
     return (dmg_client_capabilities(bench->pool.client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
 }
@@ -227,7 +227,7 @@ static void a_batch_is_rung_once_and_without_batching_each_operation_is(void)
     bench.setup.activation = bench.setup.index = bench.setup.lists = worst;
     dmg_counters single = walk(&bench, 4);
     expect_all_edges(&bench);
-    if (!is_in_place(&bench)) {
+    if (!is_mapped(&bench)) {
         CU_ASSERT_TRUE(batched.rings <= 3 * bench.chunk_count); /* fewer where operations end as they are posted */
         CU_ASSERT_EQUAL(single.rings, 2048 + 2 * (2048 / 4));
     }
@@ -277,7 +277,7 @@ static void without_embedding_every_vertex_with_edges_has_a_list(void)
     CU_ASSERT_EQUAL(done(&counters, DMG_PURPOSE_LISTS), 1024 / 4);
     CU_ASSERT_EQUAL(done(&counters, DMG_PURPOSE_INDEX), bench.chunk_count);
     const dmg_purpose_counters *lists = &counters.purposes[DMG_PURPOSE_LISTS];
-    CU_ASSERT_EQUAL(lists->bytes + lists->in_place_bytes, 1024 / 4 * 5 * 4);
+    CU_ASSERT_EQUAL(lists->bytes + lists->mapped_bytes, 1024 / 4 * 5 * 4);
     CU_ASSERT_EQUAL(lists->sizes[dmg_size_bucket(20)], 1024 / 4);
     tear_down(&bench);
 }
@@ -306,7 +306,7 @@ static void a_list_without_edges_of_this_node_is_not_fetched_behind_a_full_buffe
     CU_ASSERT_EQUAL(bench.edges, FULL);
     CU_ASSERT_EQUAL(bench.edge_sum, FULL * UINT64_C(101));
     CU_ASSERT_EQUAL(done(&counters, DMG_PURPOSE_LISTS), 1);
-    CU_ASSERT_EQUAL(lists->bytes + lists->in_place_bytes, FULL * 4);
+    CU_ASSERT_EQUAL(lists->bytes + lists->mapped_bytes, FULL * 4);
     tear_down(&bench);
 }
 
@@ -334,7 +334,7 @@ static void rescheduling_bounds_the_largest_task(void)
         CU_ASSERT_EQUAL(bench.counts.segments, 4 * 3); /* 1,024 and 1,024 and 952 */
         CU_ASSERT_EQUAL(bench.counts.segments_stolen, 0);
         /* Where it is fetched, a segment is an operation; in place the list is accounted for as a whole. */
-        CU_ASSERT_EQUAL(done(&counters, DMG_PURPOSE_LISTS), is_in_place(&bench) ? 4 : 4 * 3);
+        CU_ASSERT_EQUAL(done(&counters, DMG_PURPOSE_LISTS), is_mapped(&bench) ? 4 : 4 * 3);
     }
     dmg_reschedule_destroy(reschedule);
     tear_down(&bench);
@@ -411,7 +411,7 @@ static void a_memory_node_that_dies_in_a_long_list_ends_all_workers(void)
     }
     dmg_chunks_reset(bench.chunks, 0, bench.graph.vertex_count, 2, 512);
     dmg_thread_team_run(team, 2, run_dying, &dying);
-    if (is_in_place(&bench)) { /* what is mapped stays */
+    if (is_mapped(&bench)) { /* what is mapped stays */
         CU_ASSERT_EQUAL(dying.edges, bench.graph.arc_count);
     } else {
         CU_ASSERT_TRUE(dying.statuses[0] == DMG_ERR_PEER || dying.statuses[1] == DMG_ERR_PEER);
