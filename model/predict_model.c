@@ -281,19 +281,19 @@ static void give_whole_bytes(dmg_predict_share *share, double whole_bytes, bool 
     }
 }
 
-/** Redistribute a stretch over other compute nodes: the slowest one's share, with the imbalance that was measured. */
-static dmg_predict_share redistributed(const dmg_predict_run *run, const dmg_predict_stretch *stretch, uint32_t cns)
+/** Redistribute a superstep over other compute nodes: the slowest one's share, with the imbalance that was measured. */
+static dmg_predict_share redistributed(const dmg_predict_run *run, const dmg_predict_superstep *superstep, uint32_t cns)
 {
     dmg_predict_share sum = {0};
     double busiest = 0;
     for (uint32_t node = 0; node < run->cns; node++) {
-        add_share(&sum, &stretch->shares[node], 1);
-        busiest = fmax(busiest, stretch->shares[node].busy_ns);
+        add_share(&sum, &superstep->shares[node], 1);
+        busiest = fmax(busiest, superstep->shares[node].busy_ns);
     }
     double imbalance = sum.busy_ns > 0 ? busiest / (sum.busy_ns / run->cns) : 1;
     imbalance = fmin(imbalance, cns);
     bool is_mapped = sum.mapped_bytes > sum.bytes[DMG_OPERATION_READ];
-    give_whole_bytes(&sum, -stretch->whole_bytes * run->cns, is_mapped);
+    give_whole_bytes(&sum, -superstep->whole_bytes * run->cns, is_mapped);
     if (run->cns > 1) {
         double by = leaving(cns) / leaving(run->cns);
         sum.mapped_atomics *= by;
@@ -305,35 +305,35 @@ static dmg_predict_share redistributed(const dmg_predict_run *run, const dmg_pre
     }
     dmg_predict_share share = {0};
     add_share(&share, &sum, imbalance / cns);
-    give_whole_bytes(&share, stretch->whole_bytes, is_mapped);
+    give_whole_bytes(&share, superstep->whole_bytes, is_mapped);
     return share;
 }
 
-/* ---- a stretch ---- */
+/* ---- a superstep ---- */
 
 /** What one barrier costs when nobody is late: the least that a compute node waited in them. */
-static double barriers_ns(const dmg_predict_run *run, const dmg_link_settings *link, const dmg_predict_stretch *stretch,
-                          uint32_t cns)
+static double barriers_ns(const dmg_predict_run *run, const dmg_link_settings *link,
+                          const dmg_predict_superstep *superstep, uint32_t cns)
 {
     if (cns == 1) {
         return 0;
     }
-    double least = run->cns > 1 ? stretch->shares[0].barrier_ns : 0;
+    double least = run->cns > 1 ? superstep->shares[0].barrier_ns : 0;
     for (uint32_t node = 1; node < run->cns; node++) {
-        least = fmin(least, stretch->shares[node].barrier_ns);
+        least = fmin(least, superstep->shares[node].barrier_ns);
     }
-    return messages_ns(run, link, stretch->barriers, least);
+    return messages_ns(run, link, superstep->barriers, least);
 }
 
 static node_time slowest_node(const dmg_predict_run *run, const dmg_link_settings *link, uint32_t mns, uint32_t cns,
-                              const dmg_predict_stretch *stretch, dmg_link_amounts *all)
+                              const dmg_predict_superstep *superstep, dmg_link_amounts *all)
 {
     node_time slowest = {{0}, -1};
-    const dmg_predict_share scaled_share = cns != run->cns ? redistributed(run, stretch, cns) : stretch->shares[0];
+    const dmg_predict_share scaled_share = cns != run->cns ? redistributed(run, superstep, cns) : superstep->shares[0];
     uint32_t distinct = cns != run->cns ? 1 : cns;
     for (uint32_t node = 0; node < distinct; node++) {
-        const dmg_predict_share *share = cns != run->cns ? &scaled_share : &stretch->shares[node];
-        node_time time = node_time_of(run, link, mns, stretch->lone_workers, share);
+        const dmg_predict_share *share = cns != run->cns ? &scaled_share : &superstep->shares[node];
+        node_time time = node_time_of(run, link, mns, superstep->lone_workers, share);
         slowest = time.total > slowest.total ? time : slowest;
         if (link) {
             dmg_link_amounts asked = demand_of(link, share);
@@ -355,17 +355,17 @@ void dmg_predict(const dmg_predict_run *run, const dmg_link_settings *link, uint
 {
     double bounded = 0;
     *prediction = (dmg_prediction){0};
-    for (uint64_t i = 0; i < run->stretch_count; i++) {
-        const dmg_predict_stretch *stretch = &run->stretches[i];
+    for (uint64_t i = 0; i < run->superstep_count; i++) {
+        const dmg_predict_superstep *superstep = &run->supersteps[i];
         dmg_link_amounts all = {0};
-        node_time time = slowest_node(run, link, mns, cns, stretch, &all);
+        node_time time = slowest_node(run, link, mns, cns, superstep, &all);
         if (link) {
             dmg_link_amounts of_node = scaled(&all, load_of(run, mns));
             dmg_link_limits link_limits = dmg_link_limits_of(link, &of_node);
             bounded += longest(&link_limits) > time.total;
             raise_to(&time, &link_limits);
         }
-        add_part(&time, DMG_PREDICT_BARRIERS, barriers_ns(run, link, stretch, cns));
+        add_part(&time, DMG_PREDICT_BARRIERS, barriers_ns(run, link, superstep, cns));
         for (int part = 0; part < DMG_PREDICT_PARTS; part++) {
             prediction->parts_ns[part] += time.parts[part];
         }
@@ -376,5 +376,5 @@ void dmg_predict(const dmg_predict_run *run, const dmg_link_settings *link, uint
             prediction->bound = (dmg_predict_part)part;
         }
     }
-    prediction->bound_stretches = run->stretch_count > 0 ? bounded / (double)run->stretch_count : 0;
+    prediction->bound_supersteps = run->superstep_count > 0 ? bounded / (double)run->superstep_count : 0;
 }

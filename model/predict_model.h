@@ -2,18 +2,18 @@
  * @file predict_model.h
  * What a run would take on another link, and with other numbers of nodes: an analytic model of each iteration.
  *
- * The run is a sequence of *stretches*: its start, then its iterations, each with a *share* for every compute node.
+ * The run is a sequence of *supersteps*: its start, then its iterations, each with a *share* for every compute node.
  * What a share counts does not depend on the link: operations, bytes, rounds that depend on each other. What it
  * measured is how long the compute node was busy when it did not wait. From both,
  *
  *     worker   = compute + max(posting, rounds x latency + first served) + messages
  *     node     = max(worker, limits of one connection)
- *     stretch  = max(slowest node, limits of a memory node's link) + barriers
+ *     superstep  = max(slowest node, limits of a memory node's link) + barriers
  *
  * *Posting* is the work of handing operations over (and of moving their data, where the processor does that), which
  * goes on while the link's time runs. *First served* is the time on the link, of operations or of bytes, of what a task
  * must have before it goes on; of several tasks in flight the others' are served meanwhile. A link's limits bound a
- * stretch from below, whatever overlaps.
+ * superstep from below, whatever overlaps.
  *
  * Everything in it grows with latency and shrinks with bandwidth; without latency and limits it gives what was measured
  * without the waits. The names follow docs/predict.md, which has its measured error.
@@ -26,12 +26,12 @@
 
 #include <jansson.h>
 
-/** What one compute node did in one stretch. Times are a worker's. */
+/** What one compute node did in one superstep. Times are a worker's. */
 typedef struct dmg_predict_share {
     double busy_ns; /**< not waiting: posting and computing */
     double post_ns;
     double message_wait_ns; /**< for messages other than barriers */
-    double barrier_ns;      /**< in all barriers of the stretch, with the wait for others */
+    double barrier_ns;      /**< in all barriers of the superstep, with the wait for others */
     double operations[DMG_OPERATION_KINDS];
     double bytes[DMG_OPERATION_KINDS];
     double rounds[DMG_OPERATION_KINDS];
@@ -43,12 +43,12 @@ typedef struct dmg_predict_share {
     double mapped_atomics;
 } dmg_predict_share;
 
-typedef struct dmg_predict_stretch {
+typedef struct dmg_predict_superstep {
     double barriers;     /**< that each compute node passes */
     double lone_workers; /**< workers that share the rounds: 1 at the start, else those of a compute node */
     double whole_bytes;  /**< that every compute node reads, however many they are: the index in pull iterations */
     dmg_predict_share *shares; /**< of each compute node */
-} dmg_predict_stretch;
+} dmg_predict_superstep;
 
 /** A run, as far as the model needs it. */
 typedef struct dmg_predict_run {
@@ -59,10 +59,10 @@ typedef struct dmg_predict_run {
     uint32_t mns, cns, workers;
     double measured_ns; /**< its iterations and start, as they were, with time that was accounted for */
     double most_loaded; /**< share of all traffic that the most loaded memory node had, by operations or bytes */
-    uint64_t stretch_count;
-    dmg_predict_stretch *stretches;
-    dmg_predict_share *shares; /**< stretch_count x cns */
-    uint64_t rows_missing;     /**< iterations without figures of their own: they are in the first stretch */
+    uint64_t superstep_count;
+    dmg_predict_superstep *supersteps;
+    dmg_predict_share *shares; /**< superstep_count x cns */
+    uint64_t rows_missing;     /**< iterations without figures of their own: they are in the first superstep */
     bool has_node_rows;        /**< false: the compute nodes' shares were taken to be equal */
 } dmg_predict_run;
 
@@ -93,12 +93,12 @@ typedef struct dmg_prediction {
     double total_ns;
     double parts_ns[DMG_PREDICT_PARTS]; /**< they add up to the total */
     dmg_predict_part bound;             /**< the largest part */
-    double bound_stretches; /**< of all stretches, the share that is as long as a link's own limit, not its nodes' */
+    double bound_supersteps; /**< of all supersteps, the share that is as long as a link's own limit, not its nodes' */
 } dmg_prediction;
 
 /**
- * Predict. `link` NULL: none, neither latency nor limits. Costs no more than a pass over the stretches, so a sweep over
- * many links is cheap.
+ * Predict. `link` NULL: none, neither latency nor limits. Costs no more than a pass over the supersteps, so a sweep
+ * over many links is cheap.
  */
 void dmg_predict(const dmg_predict_run *run, const dmg_link_settings *link, uint32_t mns, uint32_t cns,
                  dmg_prediction *prediction);

@@ -202,14 +202,14 @@ static void print_row(prediction_job *job, const char *link, uint32_t mns, uint3
     json_array_append_new(job->rows, json_pack("{s:o, s:I, s:I, s:f, s:s, s:o, s:f}", "link", dmg_json_text(link),
                                                "memory_nodes", (json_int_t)mns, "compute_nodes", (json_int_t)cns,
                                                "seconds", found->total_ns / NANOSECONDS, "bound", bound,
-                                               "parts_seconds", parts, "limited_stretches", found->bound_stretches));
+                                               "parts_seconds", parts, "limited_supersteps", found->bound_supersteps));
 }
 
 static bool has_atomics_that_take_locks(const prediction_job *job)
 {
     const dmg_predict_run *run = &job->run;
     double atomics = 0;
-    for (uint64_t i = 0; i < run->stretch_count * run->cns; i++) {
+    for (uint64_t i = 0; i < run->superstep_count * run->cns; i++) {
         atomics += run->shares[i].mapped_atomics;
     }
     bool takes_locks = false;

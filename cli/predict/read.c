@@ -1,8 +1,8 @@
 /*
  * From the report of a run to what the model needs. Nothing in a report is trusted: it may come from anywhere.
  *
- * The first stretch is what the iterations' rows do not have: the start of the run, and the iterations beyond the rows
- * that are kept.
+ * The first superstep is what the iterations' rows do not have: the start of the run, and the iterations beyond the
+ * rows that are kept.
  */
 #include "cli/options/link_options.h"
 #include "core/base/error.h"
@@ -145,7 +145,7 @@ static dmg_predict_share share_of(const raw_share *raw, double workers, double b
     return share;
 }
 
-/* ---- stretches ---- */
+/* ---- supersteps ---- */
 
 /** What the index of a pull iteration has for every compute node. */
 static double index_bytes(reading *from, const json_t *report)
@@ -156,15 +156,15 @@ static double index_bytes(reading *from, const json_t *report)
     return vertices * (entry_bytes > 0 && entry_bytes <= 4096 ? entry_bytes : ENTRY_BYTES_USUAL);
 }
 
-static void read_row(reading *from, const json_t *row, dmg_predict_run *run, dmg_predict_stretch *stretch,
+static void read_row(reading *from, const json_t *row, dmg_predict_run *run, dmg_predict_superstep *superstep,
                      raw_share *rests, double whole_bytes)
 {
     const json_t *nodes = json_object_get(row, "compute_nodes");
     bool has_nodes = json_array_size(nodes) == run->cns;
     const char *direction = json_string_value(json_object_get(row, "direction"));
-    stretch->barriers = number_at(from, row, "barriers");
-    stretch->lone_workers = run->workers;
-    stretch->whole_bytes = direction && strcmp(direction, "pull") == 0 ? whole_bytes : 0;
+    superstep->barriers = number_at(from, row, "barriers");
+    superstep->lone_workers = run->workers;
+    superstep->whole_bytes = direction && strcmp(direction, "pull") == 0 ? whole_bytes : 0;
     run->has_node_rows &= has_nodes || run->cns == 1;
     for (uint32_t node = 0; node < run->cns && from->status == DMG_OK; node++) {
         raw_share raw = {0};
@@ -176,7 +176,7 @@ static void read_row(reading *from, const json_t *row, dmg_predict_run *run, dmg
         if (!has_nodes) {
             raw.elapsed_ns = read.elapsed_ns; /* the longest, and not a sum */
         }
-        stretch->shares[node] = share_of(&raw, run->workers, run->cns > 1 ? stretch->barriers : 0);
+        superstep->shares[node] = share_of(&raw, run->workers, run->cns > 1 ? superstep->barriers : 0);
         add_raw(&rests[node], &raw, -1);
     }
 }
@@ -193,8 +193,8 @@ static void read_rests(reading *from, const json_t *nodes, raw_share *rests, dou
     }
 }
 
-static void read_stretches(reading *from, const json_t *report, const json_t *nodes, dmg_predict_run *run,
-                           raw_share *rests)
+static void read_supersteps(reading *from, const json_t *report, const json_t *nodes, dmg_predict_run *run,
+                            raw_share *rests)
 {
     const json_t *rows = json_object_get(report, "iterations");
     double whole_bytes = index_bytes(from, report);
@@ -204,16 +204,16 @@ static void read_stretches(reading *from, const json_t *report, const json_t *no
         double took = rests[node].elapsed_ns + rests[node].modelled_ns / run->workers;
         run->measured_ns = fmax(run->measured_ns, took);
     }
-    for (uint64_t i = 0; i < run->stretch_count; i++) {
-        run->stretches[i].shares = run->shares + i * run->cns;
+    for (uint64_t i = 0; i < run->superstep_count; i++) {
+        run->supersteps[i].shares = run->shares + i * run->cns;
     }
-    for (uint64_t row = 0; row + 1 < run->stretch_count && from->status == DMG_OK; row++) {
+    for (uint64_t row = 0; row + 1 < run->superstep_count && from->status == DMG_OK; row++) {
         from->row = row;
-        read_row(from, json_array_get(rows, row), run, &run->stretches[row + 1], rests, whole_bytes);
-        barriers -= run->stretches[row + 1].barriers;
+        read_row(from, json_array_get(rows, row), run, &run->supersteps[row + 1], rests, whole_bytes);
+        barriers -= run->supersteps[row + 1].barriers;
     }
     from->row = UINT64_MAX;
-    dmg_predict_stretch *start = &run->stretches[0];
+    dmg_predict_superstep *start = &run->supersteps[0];
     start->barriers = fmax(0, barriers);
     start->lone_workers = run->rows_missing > 0 ? run->workers : 1;
     for (uint32_t node = 0; node < run->cns; node++) {
@@ -270,14 +270,14 @@ static void make_room(reading *from, dmg_predict_run *run, raw_share **rests)
     if (from->status != DMG_OK) {
         return;
     }
-    if (run->stretch_count * run->cns > SHARES_MOST) {
+    if (run->superstep_count * run->cns > SHARES_MOST) {
         wrong(from, "has too many rows", "iterations");
         return;
     }
-    run->stretches = calloc(run->stretch_count, sizeof *run->stretches);
-    run->shares = calloc(run->stretch_count * run->cns, sizeof *run->shares);
+    run->supersteps = calloc(run->superstep_count, sizeof *run->supersteps);
+    run->shares = calloc(run->superstep_count * run->cns, sizeof *run->shares);
     *rests = calloc(run->cns, sizeof **rests);
-    if (!run->stretches || !run->shares || !*rests) {
+    if (!run->supersteps || !run->shares || !*rests) {
         from->status = dmg_error(DMG_ERR_MEMORY, "no memory to read a run's report");
     }
 }
@@ -305,7 +305,7 @@ dmg_status dmg_predict_run_read(const json_t *report, dmg_predict_run *run)
     run->mns = (uint32_t)mns;
     run->cns = (uint32_t)json_array_size(nodes);
     run->workers = count_at(&from, settings, "threads", WORKERS_MOST);
-    run->stretch_count = json_array_size(rows) + 1;
+    run->superstep_count = json_array_size(rows) + 1;
     double iterations = number_at(&from, member(&from, report, "result", false), "iterations");
     run->rows_missing = iterations > (double)json_array_size(rows) ? (uint64_t)iterations - json_array_size(rows) : 0;
     read_link(&from, report, run);
@@ -315,7 +315,7 @@ dmg_status dmg_predict_run_read(const json_t *report, dmg_predict_run *run)
         run->most_loaded = most_loaded(&from, nodes, run->mns);
     }
     if (from.status == DMG_OK) {
-        read_stretches(&from, report, nodes, run, rests);
+        read_supersteps(&from, report, nodes, run, rests);
     }
     free(rests);
     if (from.status != DMG_OK) {
@@ -326,7 +326,7 @@ dmg_status dmg_predict_run_read(const json_t *report, dmg_predict_run *run)
 
 void dmg_predict_run_free(dmg_predict_run *run)
 {
-    free(run->stretches);
+    free(run->supersteps);
     free(run->shares);
     *run = (dmg_predict_run){0};
 }

@@ -14,7 +14,7 @@
 #define TASKS_IN_FLIGHT_MAX     64
 
 _Static_assert(DMG_ENGINE_THREADS_MAX == DMG_WORKERS_MAX, "reports have room for all workers");
-_Static_assert(DMG_COMPUTE_NODES_MAX <= DMG_RANKS_MAX, "boards have room for all compute nodes");
+_Static_assert(DMG_COMPUTE_NODES_MAX <= DMG_RANKS_MAX, "mailboxes have room for all compute nodes");
 
 /* ---- making and unmaking ---- */
 
@@ -152,7 +152,7 @@ dmg_status dmg_engine_create(dmg_client *client, dmg_channel *channel, dmg_job *
     fill_in_defaults(&engine->options);
     const dmg_groups *groups = &engine->groups;
     engine->groups = dmg_groups_of(job->rank, job->size, store->shape.partition_count, options->caching);
-    engine->deal = dmg_groups_deal_own(groups, store->vertex_count);
+    engine->share = dmg_groups_own(groups, store->vertex_count);
     engine->first_partition = dmg_first_partition_of(store->shape.partition_count, groups->member, groups->members);
     engine->last_partition = dmg_first_partition_of(store->shape.partition_count, groups->member + 1, groups->members);
     engine->first_vertex = store->partition_first[engine->first_partition];
@@ -369,8 +369,8 @@ static dmg_status run_chunks(dmg_engine *engine, const dmg_retrieval_plan *plan,
 
 static dmg_status run_plan(dmg_engine *engine, const dmg_retrieval_plan *plan, uint32_t workers)
 {
-    dmg_chunks_reset_dealt(&engine->chunks, plan->first, plan->last, &plan->deal, workers,
-                           dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
+    dmg_chunks_reset_block_cyclic(&engine->chunks, plan->first, plan->last, &plan->share, workers,
+                                  dmg_retrieval_chunk_vertices(&engine->retrieval_setup, plan));
     return run_chunks(engine, plan, workers);
 }
 
@@ -518,9 +518,9 @@ dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, 
     return share_array(engine, status, &shape, array);
 }
 
-void dmg_engine_aim(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target)
+void dmg_engine_set_target(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target)
 {
     for (uint32_t i = 0; i < engine->options.threads; i++) {
-        dmg_update_coordinator_aim(&engine->workers[i].remote, method, target);
+        dmg_update_coordinator_set_target(&engine->workers[i].remote, method, target);
     }
 }

@@ -57,7 +57,7 @@ typedef struct dmg_engine_options {
     uint32_t reference_degree;       /**< lists of no more edges go by value, whatever their segments; 0: 7 */
     uint32_t reference_buffer_bytes; /**< of a batch of references; 0: 4 KiB */
     uint32_t value_buffer_bytes; /**< of a batch of values; 0: 32 KiB. To memory nodes at most what a message holds */
-    uint32_t round_buffers;      /**< that a rank leaves for another before they exchange; 0: DMG_BOARD_BUFFERS_MAX */
+    uint32_t round_buffers;      /**< that a rank leaves for another before they exchange; 0: DMG_MAILBOX_BUFFERS_MAX */
     dmg_partials partials;
     dmg_update_method updates; /**< how updates leave a partition; AUTO: as the pool's capabilities suggest */
     dmg_precision

@@ -32,23 +32,23 @@ static uint32_t block_vertices(const dmg_groups *groups, uint64_t vertex_count)
     return vertices < 64 ? 64 : vertices > DMG_CHUNK_VERTICES_MAX ? DMG_CHUNK_VERTICES_MAX : (uint32_t)vertices;
 }
 
-dmg_deal dmg_groups_deal_own(const dmg_groups *groups, uint64_t vertex_count)
+dmg_block_cyclic dmg_groups_own(const dmg_groups *groups, uint64_t vertex_count)
 {
     if (groups->group_count == 1) {
-        return (dmg_deal){0};
+        return (dmg_block_cyclic){0};
     }
-    return (dmg_deal){.block_vertices = block_vertices(groups, vertex_count),
-                      .cycle = groups->ranks,
-                      .first = groups->first_rank,
-                      .count = groups->members};
+    return (dmg_block_cyclic){.block_vertices = block_vertices(groups, vertex_count),
+                              .cycle = groups->ranks,
+                              .first = groups->first_rank,
+                              .count = groups->members};
 }
 
-dmg_deal dmg_groups_deal_others(const dmg_groups *groups, uint64_t vertex_count)
+dmg_block_cyclic dmg_groups_others(const dmg_groups *groups, uint64_t vertex_count)
 {
-    return (dmg_deal){.block_vertices = block_vertices(groups, vertex_count),
-                      .cycle = groups->ranks,
-                      .first = (groups->first_rank + groups->members) % groups->ranks,
-                      .count = groups->ranks - groups->members};
+    return (dmg_block_cyclic){.block_vertices = block_vertices(groups, vertex_count),
+                              .cycle = groups->ranks,
+                              .first = (groups->first_rank + groups->members) % groups->ranks,
+                              .count = groups->ranks - groups->members};
 }
 
 uint32_t dmg_groups_arrays(const dmg_groups *groups)

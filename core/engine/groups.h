@@ -42,9 +42,9 @@ dmg_groups dmg_groups_of(uint32_t rank, uint32_t ranks, uint32_t partitions, dmg
  * Of what a member caches, the vertices that it walks and whose attributes it writes: together, the ranks of a job have
  * each vertex once. A group's share is as large as its part of the ranks.
  */
-dmg_deal dmg_groups_deal_own(const dmg_groups *groups, uint64_t vertex_count);
+dmg_block_cyclic dmg_groups_own(const dmg_groups *groups, uint64_t vertex_count);
 /** The rest of it, which the same partition's members of the other groups walk. Only where there are several groups. */
-dmg_deal dmg_groups_deal_others(const dmg_groups *groups, uint64_t vertex_count);
+dmg_block_cyclic dmg_groups_others(const dmg_groups *groups, uint64_t vertex_count);
 
 /** The arrays of attributes that a run has in the pool at most, whichever its direction: for how much memory it needs.
  */

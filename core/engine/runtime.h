@@ -52,7 +52,7 @@ struct dmg_engine {
     dmg_chunks chunks;
     dmg_cached_index cached_indices[2]; /**< along the arcs, and against them */
     dmg_groups groups;
-    dmg_deal deal;            /**< of [first_vertex, last_vertex), the vertices that this rank walks and writes */
+    dmg_block_cyclic share;   /**< of [first_vertex, last_vertex), the vertices that this rank walks and writes */
     uint32_t first_partition; /**< that this rank caches */
     uint32_t last_partition;
     uint64_t first_vertex; /**< of these */
@@ -107,7 +107,7 @@ dmg_status dmg_engine_vertex_array(dmg_engine *engine, uint32_t element_bytes, d
 dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, dmg_range_array *array);
 
 /** Direct all workers' updates in the following phases. */
-void dmg_engine_aim(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target);
+void dmg_engine_set_target(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target);
 
 /** Zero what the workers counted. */
 void dmg_engine_reset_counts(dmg_engine *engine);

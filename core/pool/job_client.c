@@ -19,9 +19,9 @@ static dmg_status call_member(dmg_channel *channel, uint32_t type, const dmg_job
     return dmg_pool_call_exact(channel, 0, type, &request, sizeof request, NULL, 0);
 }
 
-static dmg_status call_tenant(dmg_channel *channel, uint16_t node, uint32_t type, const dmg_job *job)
+static dmg_status call_about_job(dmg_channel *channel, uint16_t node, uint32_t type, const dmg_job *job)
 {
-    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = job->id};
+    dmg_pool_job_request request = {.header = dmg_pool_header_make(), .job = job->id};
     return dmg_pool_call_exact(channel, node, type, &request, sizeof request, NULL, 0);
 }
 
@@ -49,7 +49,7 @@ static dmg_status job_quit(dmg_channel *channel, const dmg_job *job, uint32_t at
     dmg_status first = DMG_OK;
     char sentence[DMG_POOL_SENTENCE_BYTES] = "";
     for (uint32_t step = 0; step <= attached; step++) {
-        dmg_status status = step < attached ? call_tenant(channel, (uint16_t)step, DMG_POOL_DETACH, job)
+        dmg_status status = step < attached ? call_about_job(channel, (uint16_t)step, DMG_POOL_DETACH, job)
                                             : call_member(channel, DMG_JOB_LEAVE, job);
         if (status != DMG_OK && first == DMG_OK) {
             first = status;
@@ -175,7 +175,7 @@ dmg_status dmg_job_attach(dmg_channel *channel, uint64_t id, const uint8_t secre
     char sentence[DMG_POOL_SENTENCE_BYTES];
     snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
     while (attached-- > 0) {
-        (void)call_tenant(channel, (uint16_t)attached, DMG_POOL_DETACH, &job);
+        (void)call_about_job(channel, (uint16_t)attached, DMG_POOL_DETACH, &job);
     }
     return dmg_error(status, "%s", sentence);
 }
@@ -185,7 +185,7 @@ dmg_status dmg_job_detach(dmg_channel *channel, uint64_t id)
     const dmg_job job = {.id = id};
     dmg_status first = DMG_OK;
     for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
-        dmg_status status = call_tenant(channel, (uint16_t)node, DMG_POOL_DETACH, &job);
+        dmg_status status = call_about_job(channel, (uint16_t)node, DMG_POOL_DETACH, &job);
         first = first == DMG_OK ? status : first;
     }
     return first;

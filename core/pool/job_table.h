@@ -3,8 +3,8 @@
  * Jobs as node 0 keeps them: members with ranks, who meet.
  *
  * A job goes through three stages. *Joining*: it waits for every rank to join. *Readying*: all have joined and know the
- * job's id, and attach to it at every memory node (tenancy.h). *Running*: barriers. In each stage the members meet:
- * each comes with a request that is kept, and when the last one has come, all are answered.
+ * job's id, and attach to it at every memory node (job_references.h). *Running*: barriers. In each stage the members
+ * meet: each comes with a request that is kept, and when the last one has come, all are answered.
  *
  * A job fails once and for all: when a member is gone before it left, aborts, or left while others wait for it. Then
  * everybody who waits is answered with the failure, and so is everybody who comes later. A job is forgotten when every

@@ -34,9 +34,9 @@ dmg_status dmg_node_check_name(const char *name, size_t capacity, const char *of
     return DMG_OK;
 }
 
-dmg_status dmg_node_check_tenant(const dmg_memory_node *node, uint64_t job, uint64_t client)
+dmg_status dmg_node_check_job(const dmg_memory_node *node, uint64_t job, uint64_t client)
 {
-    if (job != 0 && !dmg_tenancy_is_attached(node->tenancy, job, client)) {
+    if (job != 0 && !dmg_job_references_is_attached(node->references, job, client)) {
         return dmg_error(DMG_ERR_ARGUMENT, "this compute node is not in job %llu", (unsigned long long)job);
     }
     return DMG_OK;
@@ -59,7 +59,7 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_POOL_FREE - DMG_POOL_ALLOCATE] = {dmg_node_handle_free, EXACTLY(dmg_pool_extent_request), false},
     [DMG_POOL_USAGE - DMG_POOL_ALLOCATE] = {dmg_node_handle_usage, EXACTLY(dmg_pool_header), false},
     [DMG_POOL_ATTACH - DMG_POOL_ALLOCATE] = {dmg_node_handle_attach, EXACTLY(dmg_pool_attach_request), false},
-    [DMG_POOL_DETACH - DMG_POOL_ALLOCATE] = {dmg_node_handle_detach, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_DETACH - DMG_POOL_ALLOCATE] = {dmg_node_handle_detach, EXACTLY(dmg_pool_job_request), false},
     [DMG_POOL_UPDATE -
         DMG_POOL_ALLOCATE] = {dmg_node_handle_update, sizeof(dmg_pool_update_request), DMG_MESSAGE_BYTES_MAX, false},
     [DMG_CATALOG_PUT - DMG_POOL_ALLOCATE] = {dmg_node_handle_catalog_put, sizeof(dmg_catalog_put_request),
@@ -73,13 +73,13 @@ static const message_kind message_kinds[DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALL
     [DMG_JOB_BARRIER - DMG_POOL_ALLOCATE] = {dmg_node_handle_barrier, EXACTLY(dmg_job_barrier_request), true},
     [DMG_JOB_ABORT - DMG_POOL_ALLOCATE] = {dmg_node_handle_abort, EXACTLY(dmg_job_abort_request), true},
     [DMG_JOB_LEAVE - DMG_POOL_ALLOCATE] = {dmg_node_handle_leave, EXACTLY(dmg_job_member_request), true},
-    [DMG_POOL_KEEP - DMG_POOL_ALLOCATE] = {dmg_node_handle_keep, EXACTLY(dmg_pool_tenant_request), false},
-    [DMG_POOL_DROP - DMG_POOL_ALLOCATE] = {dmg_node_handle_drop, EXACTLY(dmg_pool_tenant_request), false},
-    [DMG_POOL_KEPT - DMG_POOL_ALLOCATE] = {dmg_node_handle_kept, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_KEEP - DMG_POOL_ALLOCATE] = {dmg_node_handle_keep, EXACTLY(dmg_pool_job_request), false},
+    [DMG_POOL_DROP - DMG_POOL_ALLOCATE] = {dmg_node_handle_drop, EXACTLY(dmg_pool_job_request), false},
+    [DMG_POOL_KEPT - DMG_POOL_ALLOCATE] = {dmg_node_handle_kept, EXACTLY(dmg_pool_job_request), false},
     [DMG_POOL_QUARANTINE - DMG_POOL_ALLOCATE] = {dmg_node_handle_quarantine, EXACTLY(dmg_pool_header), false},
     [DMG_POOL_ADMIN - DMG_POOL_ALLOCATE] = {dmg_node_handle_admin, EXACTLY(dmg_pool_admin_request), false},
     [DMG_POOL_LIMITS - DMG_POOL_ALLOCATE] = {dmg_node_handle_limits, EXACTLY(dmg_pool_header), false},
-    [DMG_POOL_HOLDING - DMG_POOL_ALLOCATE] = {dmg_node_handle_holding, EXACTLY(dmg_pool_tenant_request), false},
+    [DMG_POOL_HOLDING - DMG_POOL_ALLOCATE] = {dmg_node_handle_holding, EXACTLY(dmg_pool_job_request), false},
     [DMG_POOL_ACTIVITY - DMG_POOL_ALLOCATE] = {dmg_node_handle_activity, EXACTLY(dmg_pool_header), false},
     [DMG_CATALOG_NEXT -
         DMG_POOL_ALLOCATE] = {dmg_node_handle_catalog_next, EXACTLY(dmg_catalog_two_names_request), true},
@@ -127,7 +127,7 @@ static void on_client_gone(void *context, dmg_server *server, uint64_t client, d
         dmg_job_table_client_gone(node->jobs, client, why);
     }
     dmg_node_rights_forget(&node->rights, client);
-    dmg_tenancy_client_gone(node->tenancy, client, dmg_server_is_lost(server, client));
+    dmg_job_references_client_gone(node->references, client, dmg_server_is_lost(server, client));
 }
 
 static const char *on_channel(void *context, dmg_server *server, uint64_t client)
@@ -141,7 +141,7 @@ static void on_client_ended(void *context, dmg_server *server, uint64_t client)
 {
     (void)server;
     dmg_memory_node *node = context;
-    dmg_tenancy_client_ended(node->tenancy, client, dmg_node_settle_job);
+    dmg_job_references_client_ended(node->references, client, dmg_node_settle_job);
 }
 
 /* ---- the node ---- */
@@ -207,10 +207,10 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
         }
     }
     if (status == DMG_OK) {
-        status = dmg_tenancy_create(dmg_node_release_job, node, &node->tenancy);
+        status = dmg_job_references_create(dmg_node_release_job, node, &node->references);
     }
     if (status == DMG_OK) {
-        dmg_node_rights_start(&node->rights, node->server, node->tenancy, options->admin, &options->limits);
+        dmg_node_rights_start(&node->rights, node->server, node->references, options->admin, &options->limits);
     }
     if (status == DMG_OK && options->node == 0) {
         status = dmg_catalog_create(&node->catalog);
@@ -246,7 +246,7 @@ void dmg_memory_node_destroy(dmg_memory_node *node)
     /* The allocator's arena refers to the segment, which goes with the server. */
     dmg_job_table_destroy(node->jobs);
     dmg_catalog_destroy(node->catalog);
-    dmg_tenancy_destroy(node->tenancy);
+    dmg_job_references_destroy(node->references);
     dmg_segment_allocator_destroy(node->allocator);
     dmg_server_destroy(node->server);
     free(node);

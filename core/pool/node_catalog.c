@@ -16,7 +16,7 @@ dmg_status dmg_node_handle_catalog_put(dmg_memory_node *node, const dmg_request 
     }
     dmg_status status = dmg_node_check_name(asked->name, sizeof asked->name, "a catalog entry");
     if (status == DMG_OK) {
-        status = dmg_node_check_tenant(node, asked->job, request->client);
+        status = dmg_node_check_job(node, asked->job, request->client);
     }
     const dmg_catalog_owner owner = {.job = asked->job,
                                      .client = request->client,

@@ -18,7 +18,7 @@ static void count_quarantine(dmg_memory_node *node, dmg_pool_quarantined *quaran
     uint64_t job;
     uint64_t client;
     uint64_t last = 0;
-    while (dmg_tenancy_next_lost(node->tenancy, &position, &job, &client)) {
+    while (dmg_job_references_next_lost(node->references, &position, &job, &client)) {
         if (client == last || dmg_segment_allocator_quarantined_bytes(node->allocator, job) == 0) {
             continue;
         }
@@ -76,7 +76,7 @@ dmg_status dmg_node_handle_allocate(dmg_memory_node *node, const dmg_request *re
 {
     const dmg_pool_allocate_request *asked = request->payload;
     dmg_pool_allocate_reply reply;
-    dmg_status status = asked->job != 0 ? dmg_node_check_tenant(node, asked->job, request->client)
+    dmg_status status = asked->job != 0 ? dmg_node_check_job(node, asked->job, request->client)
                                         : dmg_error(DMG_ERR_ARGUMENT, "memory belongs to a job, and 0 is none");
     dmg_server_look_for_ended(node->server);
     if (status == DMG_OK) {
@@ -108,7 +108,7 @@ dmg_status dmg_node_handle_free(dmg_memory_node *node, const dmg_request *reques
     if (status == DMG_OK) {
         status = dmg_node_rights_check_job(&node->rights, job, request->client);
     }
-    if (status == DMG_OK && dmg_tenancy_has_others(node->tenancy, job, request->client)) {
+    if (status == DMG_OK && dmg_job_references_has_others(node->references, job, request->client)) {
         /* One of them may be stopped, and not yet be given up. */
         status = dmg_segment_allocator_quarantine(node->allocator, asked->offset);
     } else if (status == DMG_OK) {
@@ -132,7 +132,7 @@ static dmg_status find_own_end(const dmg_memory_node *node, uint64_t offset, uin
     if (dmg_segment_allocator_extent_at(node->allocator, offset, &job, end) != DMG_OK) {
         return dmg_error(DMG_ERR_PROTOCOL, "a message of updates leads out of the segment, or to free memory");
     }
-    if (!dmg_tenancy_is_attached(node->tenancy, job, client)) {
+    if (!dmg_job_references_is_attached(node->references, job, client)) {
         return dmg_error(DMG_ERR_DENIED,
                          "a message of updates leads to memory of job %llu, which this compute node is "
                          "not in",
@@ -178,14 +178,14 @@ dmg_status dmg_node_handle_activity(dmg_memory_node *node, const dmg_request *re
 
 dmg_status dmg_node_handle_keep(dmg_memory_node *node, const dmg_request *request)
 {
-    const dmg_pool_tenant_request *asked = request->payload;
+    const dmg_pool_job_request *asked = request->payload;
     dmg_pool_bytes_reply reply;
     if (asked->job == 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "0 is not a job");
     }
-    dmg_status status = dmg_node_check_tenant(node, asked->job, request->client);
+    dmg_status status = dmg_node_check_job(node, asked->job, request->client);
     if (status == DMG_OK) {
-        status = dmg_tenancy_keep(node->tenancy, asked->job);
+        status = dmg_job_references_keep(node->references, asked->job);
     }
     reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
     return status != DMG_OK ? status : dmg_node_answer(node, request, &reply, sizeof reply);
@@ -194,7 +194,7 @@ dmg_status dmg_node_handle_keep(dmg_memory_node *node, const dmg_request *reques
 /* What a lost member may still write to is not given to others before that one has ended. */
 static void free_job(dmg_memory_node *node, uint64_t job)
 {
-    if (dmg_tenancy_has_lost(node->tenancy, job)) {
+    if (dmg_job_references_has_lost(node->references, job)) {
         dmg_segment_allocator_quarantine_job(node->allocator, job);
     } else {
         dmg_segment_allocator_free_job(node->allocator, job);
@@ -205,21 +205,21 @@ static void free_job(dmg_memory_node *node, uint64_t job)
 void dmg_node_settle_job(void *context, uint64_t job)
 {
     dmg_memory_node *node = context;
-    if (!dmg_tenancy_has_others(node->tenancy, job, 0)) {
+    if (!dmg_job_references_has_others(node->references, job, 0)) {
         dmg_segment_allocator_end_quarantine(node->allocator, job);
     }
 }
 
 dmg_status dmg_node_handle_drop(dmg_memory_node *node, const dmg_request *request)
 {
-    const dmg_pool_tenant_request *asked = request->payload;
+    const dmg_pool_job_request *asked = request->payload;
     dmg_pool_bytes_reply reply = {0};
-    const dmg_tenant *tenant = dmg_tenancy_find(node->tenancy, asked->job);
-    dmg_status status = tenant != NULL && tenant->is_kept
+    const dmg_job_reference *reference = dmg_job_references_find(node->references, asked->job);
+    dmg_status status = reference != NULL && reference->is_kept
                             ? dmg_node_rights_check_job(&node->rights, asked->job, request->client)
                             : DMG_OK;
     if (status == DMG_OK) {
-        status = dmg_tenancy_drop(node->tenancy, asked->job);
+        status = dmg_job_references_drop(node->references, asked->job);
     }
     if (status == DMG_OK) {
         reply.bytes = dmg_segment_allocator_job_bytes(node->allocator, asked->job);
@@ -233,8 +233,8 @@ dmg_status dmg_node_handle_drop(dmg_memory_node *node, const dmg_request *reques
 
 dmg_status dmg_node_handle_kept(dmg_memory_node *node, const dmg_request *request)
 {
-    const dmg_pool_tenant_request *asked = request->payload;
-    dmg_pool_kept_reply reply = {.job = dmg_tenancy_next_kept(node->tenancy, asked->job)};
+    const dmg_pool_job_request *asked = request->payload;
+    dmg_pool_kept_reply reply = {.job = dmg_job_references_next_kept(node->references, asked->job)};
     return dmg_node_answer(node, request, &reply, sizeof reply);
 }
 
@@ -244,7 +244,7 @@ void dmg_node_release_job(void *context, uint64_t job, bool is_kept)
     if (!is_kept) {
         free_job(node, job);
     }
-    if (!dmg_tenancy_has_lost(node->tenancy, job)) {
+    if (!dmg_job_references_has_lost(node->references, job)) {
         dmg_node_settle_job(node, job);
     }
     if (node->catalog != NULL) {

@@ -116,8 +116,8 @@ dmg_status dmg_node_handle_attach(dmg_memory_node *node, const dmg_request *requ
 
 dmg_status dmg_node_handle_detach(dmg_memory_node *node, const dmg_request *request)
 {
-    const dmg_pool_tenant_request *asked = request->payload;
-    dmg_status status = dmg_tenancy_detach(node->tenancy, asked->job, request->client);
+    const dmg_pool_job_request *asked = request->payload;
+    dmg_status status = dmg_job_references_detach(node->references, asked->job, request->client);
     return status != DMG_OK ? status : dmg_node_answer(node, request, NULL, 0);
 }
 
@@ -143,23 +143,23 @@ dmg_status dmg_node_handle_limits(dmg_memory_node *node, const dmg_request *requ
 
 dmg_status dmg_node_handle_holding(dmg_memory_node *node, const dmg_request *request)
 {
-    const dmg_pool_tenant_request *asked = request->payload;
+    const dmg_pool_job_request *asked = request->payload;
     dmg_pool_holding reply = {0};
-    const dmg_tenant *tenant = dmg_tenancy_next(node->tenancy, asked->job);
-    if (tenant != NULL) {
+    const dmg_job_reference *reference = dmg_job_references_next(node->references, asked->job);
+    if (reference != NULL) {
         reply = (dmg_pool_holding){
-            .job = tenant->job,
-            .owner = tenant->owner,
-            .bytes = dmg_segment_allocator_job_bytes(node->allocator, tenant->job),
-            .quarantined_bytes = dmg_segment_allocator_quarantined_bytes(node->allocator, tenant->job),
-            .channels = dmg_node_rights_channels(&node->rights, tenant->job),
-            .lost = tenant->lost,
-            .is_kept = tenant->is_kept,
+            .job = reference->job,
+            .owner = reference->owner,
+            .bytes = dmg_segment_allocator_job_bytes(node->allocator, reference->job),
+            .quarantined_bytes = dmg_segment_allocator_quarantined_bytes(node->allocator, reference->job),
+            .channels = dmg_node_rights_channels(&node->rights, reference->job),
+            .lost = reference->lost,
+            .is_kept = reference->is_kept,
         };
-        memcpy(reply.name, tenant->name, sizeof reply.name);
+        memcpy(reply.name, reference->name, sizeof reply.name);
         uint32_t position = 0;
         uint64_t client;
-        while (dmg_tenancy_next_client(node->tenancy, tenant->job, &position, &client)) {
+        while (dmg_job_references_next_client(node->references, reference->job, &position, &client)) {
             reply.clients++;
         }
     }

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-void dmg_node_rights_start(dmg_node_rights *rights, dmg_server *server, dmg_tenancy *tenancy,
+void dmg_node_rights_start(dmg_node_rights *rights, dmg_server *server, dmg_job_references *references,
                            const uint8_t admin[DMG_SECRET_BYTES], const dmg_pool_limits *limits)
 {
-    *rights =
-        (dmg_node_rights){.server = server, .tenancy = tenancy, .key = dmg_ticket_key_make(admin), .limits = *limits};
+    *rights = (dmg_node_rights){
+        .server = server, .references = references, .key = dmg_ticket_key_make(admin), .limits = *limits};
     memcpy(rights->admin, admin, sizeof rights->admin);
 }
 
@@ -58,11 +58,11 @@ void dmg_node_rights_forget(dmg_node_rights *rights, uint64_t client)
 static bool is_behind(const dmg_node_rights *rights, const dmg_pool_owner *owner, uint64_t client)
 {
     uint32_t position = 0;
-    const dmg_tenant *tenant = dmg_tenancy_next_of_client(rights->tenancy, client, &position);
-    while (tenant != NULL && !dmg_owner_is_same(&tenant->owner, owner)) {
-        tenant = dmg_tenancy_next_of_client(rights->tenancy, client, &position);
+    const dmg_job_reference *reference = dmg_job_references_next_of_client(rights->references, client, &position);
+    while (reference != NULL && !dmg_owner_is_same(&reference->owner, owner)) {
+        reference = dmg_job_references_next_of_client(rights->references, client, &position);
     }
-    return tenant != NULL;
+    return reference != NULL;
 }
 
 static dmg_status deny(dmg_node_rights *rights, const dmg_pool_owner *owner)
@@ -75,16 +75,16 @@ static dmg_status deny(dmg_node_rights *rights, const dmg_pool_owner *owner)
 dmg_status dmg_node_rights_check_job(dmg_node_rights *rights, uint64_t job, uint64_t client)
 {
     static const dmg_pool_owner nobody;
-    const dmg_tenant *tenant = dmg_tenancy_find(rights->tenancy, job);
-    bool may = dmg_tenancy_is_attached(rights->tenancy, job, client) ||
-               (tenant != NULL && is_behind(rights, &tenant->owner, client)) || is_admin(rights, client);
-    return may ? DMG_OK : deny(rights, tenant != NULL ? &tenant->owner : &nobody);
+    const dmg_job_reference *reference = dmg_job_references_find(rights->references, job);
+    bool may = dmg_job_references_is_attached(rights->references, job, client) ||
+               (reference != NULL && is_behind(rights, &reference->owner, client)) || is_admin(rights, client);
+    return may ? DMG_OK : deny(rights, reference != NULL ? &reference->owner : &nobody);
 }
 
 dmg_status dmg_node_rights_check_entry(dmg_node_rights *rights, const dmg_catalog_owner *owner, uint64_t client)
 {
     bool may = owner->client == client ||
-               (owner->job != 0 && dmg_tenancy_is_attached(rights->tenancy, owner->job, client)) ||
+               (owner->job != 0 && dmg_job_references_is_attached(rights->references, owner->job, client)) ||
                is_behind(rights, &owner->owner, client) || is_admin(rights, client);
     return may ? DMG_OK : deny(rights, &owner->owner);
 }
@@ -92,8 +92,8 @@ dmg_status dmg_node_rights_check_entry(dmg_node_rights *rights, const dmg_catalo
 dmg_pool_owner dmg_node_rights_owner_of(const dmg_node_rights *rights, uint64_t client)
 {
     uint32_t position = 0;
-    const dmg_tenant *tenant = dmg_tenancy_next_of_client(rights->tenancy, client, &position);
-    return tenant != NULL ? tenant->owner : (dmg_pool_owner){0};
+    const dmg_job_reference *reference = dmg_job_references_next_of_client(rights->references, client, &position);
+    return reference != NULL ? reference->owner : (dmg_pool_owner){0};
 }
 
 /* ---- how much of it ---- */
@@ -133,7 +133,7 @@ uint32_t dmg_node_rights_channels(const dmg_node_rights *rights, uint64_t job)
     uint32_t position = 0;
     uint32_t channels = 0;
     uint64_t client;
-    while (dmg_tenancy_next_client(rights->tenancy, job, &position, &client)) {
+    while (dmg_job_references_next_client(rights->references, job, &position, &client)) {
         channels += dmg_server_client_channels(rights->server, client);
     }
     return channels;
@@ -155,10 +155,10 @@ dmg_status dmg_node_rights_check_channels(dmg_node_rights *rights, uint64_t clie
 {
     uint32_t position = 0;
     dmg_status status = check_channels(rights, dmg_server_client_channels(rights->server, client));
-    const dmg_tenant *tenant = dmg_tenancy_next_of_client(rights->tenancy, client, &position);
-    while (status == DMG_OK && tenant != NULL) {
-        status = check_channels(rights, dmg_node_rights_channels(rights, tenant->job));
-        tenant = dmg_tenancy_next_of_client(rights->tenancy, client, &position);
+    const dmg_job_reference *reference = dmg_job_references_next_of_client(rights->references, client, &position);
+    while (status == DMG_OK && reference != NULL) {
+        status = check_channels(rights, dmg_node_rights_channels(rights, reference->job));
+        reference = dmg_job_references_next_of_client(rights->references, client, &position);
     }
     return status;
 }
@@ -170,16 +170,17 @@ dmg_status dmg_node_rights_attach(dmg_node_rights *rights, const dmg_job_ticket 
         rights->refusals.rights++;
         return status;
     }
-    const dmg_tenant *tenant = dmg_tenancy_find(rights->tenancy, ticket->job);
+    const dmg_job_reference *reference = dmg_job_references_find(rights->references, ticket->job);
     uint32_t clients_max = rights->limits.job_clients;
-    if (clients_max > 0 && tenant != NULL && tenant->attached >= clients_max + DMG_NODE_VISITORS_MAX) {
+    if (clients_max > 0 && reference != NULL && reference->attached >= clients_max + DMG_NODE_VISITORS_MAX) {
         rights->refusals.clients++;
         return dmg_error(DMG_ERR_LIMIT, "job %llu has as many members as the pool lets one job have, %u",
-                         (unsigned long long)ticket->job, tenant->attached);
+                         (unsigned long long)ticket->job, reference->attached);
     }
-    bool is_in_it = dmg_tenancy_is_attached(rights->tenancy, ticket->job, client);
+    bool is_in_it = dmg_job_references_is_attached(rights->references, ticket->job, client);
     status = check_channels(rights, dmg_node_rights_channels(rights, ticket->job) +
                                         (is_in_it ? 0 : dmg_server_client_channels(rights->server, client)));
-    return status == DMG_OK ? dmg_tenancy_attach(rights->tenancy, ticket->job, ticket->name, &ticket->owner, client)
-                            : status;
+    return status == DMG_OK
+               ? dmg_job_references_attach(rights->references, ticket->job, ticket->name, &ticket->owner, client)
+               : status;
 }

@@ -13,7 +13,7 @@
 #define DMG_CORE_POOL_NODE_RIGHTS_H
 
 #include "core/pool/catalog.h"
-#include "core/pool/tenancy.h"
+#include "core/pool/job_references.h"
 #include "core/pool/ticket.h"
 
 /** Clients that are admins at once. */
@@ -26,7 +26,7 @@
 
 typedef struct dmg_node_rights {
     dmg_server *server;
-    dmg_tenancy *tenancy;
+    dmg_job_references *references;
     uint8_t admin[DMG_SECRET_BYTES];
     dmg_ticket_key key;
     dmg_pool_limits limits;
@@ -35,8 +35,8 @@ typedef struct dmg_node_rights {
     uint64_t admins[DMG_NODE_ADMINS_MAX];
 } dmg_node_rights;
 
-/** `server` and `tenancy` stay the caller's, and outlive the rights. */
-void dmg_node_rights_start(dmg_node_rights *rights, dmg_server *server, dmg_tenancy *tenancy,
+/** `server` and `references` stay the caller's, and outlive the rights. */
+void dmg_node_rights_start(dmg_node_rights *rights, dmg_server *server, dmg_job_references *references,
                            const uint8_t admin[DMG_SECRET_BYTES], const dmg_pool_limits *limits);
 
 /** Take a client with a ticket into a job. DMG_ERR_DENIED, DMG_ERR_LIMIT, DMG_ERR_MEMORY. */

@@ -17,7 +17,7 @@ struct dmg_memory_node {
     uint16_t node;
     dmg_server *server;
     dmg_segment_allocator *allocator;
-    dmg_tenancy *tenancy;
+    dmg_job_references *references;
     dmg_node_rights rights;
     dmg_catalog *catalog;      /* on node 0 only */
     dmg_job_table *jobs;       /* on node 0 only */
@@ -31,13 +31,13 @@ dmg_status dmg_node_answer(dmg_memory_node *node, const dmg_request *request, co
 /** Names come from outside, and go into messages for people: terminated, not empty, no control characters. */
 dmg_status dmg_node_check_name(const char *name, size_t capacity, const char *of);
 /** Whether the client is attached to the job; job 0 is anybody's. */
-dmg_status dmg_node_check_tenant(const dmg_memory_node *node, uint64_t job, uint64_t client);
+dmg_status dmg_node_check_job(const dmg_memory_node *node, uint64_t job, uint64_t client);
 
 /* For the parts of which a node is made; `context` is the node. */
 
-/** dmg_tenancy_release. */
+/** dmg_job_references_release. */
 void dmg_node_release_job(void *context, uint64_t job, bool is_kept);
-/** dmg_tenancy_settle. */
+/** dmg_job_references_settle. */
 void dmg_node_settle_job(void *context, uint64_t job);
 /** dmg_job_answer. */
 void dmg_node_answer_member(void *context, uint64_t reply_token, dmg_status status, const void *payload, size_t bytes);

@@ -144,7 +144,7 @@ static bool is_text(const char *text, size_t capacity)
 
 dmg_status dmg_pool_holding_next(dmg_channel *channel, uint16_t node, uint64_t after, dmg_pool_holding *holding)
 {
-    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = after};
+    dmg_pool_job_request request = {.header = dmg_pool_header_make(), .job = after};
     dmg_status status =
         dmg_pool_call_exact(channel, node, DMG_POOL_HOLDING, &request, sizeof request, holding, sizeof *holding);
     if (status == DMG_OK &&
@@ -193,7 +193,7 @@ dmg_status dmg_pool_administer(dmg_channel *channel, const uint8_t admin[DMG_SEC
  * one. */
 static dmg_status call_all(dmg_channel *channel, uint32_t type, uint64_t job, uint64_t *bytes)
 {
-    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = job};
+    dmg_pool_job_request request = {.header = dmg_pool_header_make(), .job = job};
     dmg_status first = DMG_OK;
     char sentence[DMG_POOL_SENTENCE_BYTES] = "";
     uint64_t sum = 0;
@@ -225,7 +225,7 @@ dmg_status dmg_pool_drop(dmg_channel *channel, uint64_t job, uint64_t *bytes)
 
 dmg_status dmg_pool_kept(dmg_channel *channel, uint16_t node, uint64_t after, uint64_t *job)
 {
-    dmg_pool_tenant_request request = {.header = dmg_pool_header_make(), .job = after};
+    dmg_pool_job_request request = {.header = dmg_pool_header_make(), .job = after};
     dmg_pool_kept_reply reply = {0};
     dmg_status status =
         dmg_pool_call_exact(channel, node, DMG_POOL_KEPT, &request, sizeof request, &reply, sizeof reply);

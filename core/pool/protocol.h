@@ -24,16 +24,16 @@ enum {
     DMG_POOL_FREE,                              /**< dmg_pool_extent_request */
     DMG_POOL_USAGE,                             /**< dmg_pool_header -> dmg_pool_usage_reply */
     DMG_POOL_ATTACH,                            /**< dmg_pool_attach_request */
-    DMG_POOL_DETACH,                            /**< dmg_pool_tenant_request */
+    DMG_POOL_DETACH,                            /**< dmg_pool_job_request */
     DMG_POOL_UPDATE,                            /**< dmg_pool_update_request and updates -> dmg_pool_update_reply */
-    DMG_POOL_KEEP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
-    DMG_POOL_DROP,                              /**< dmg_pool_tenant_request -> dmg_pool_bytes_reply */
-    DMG_POOL_KEPT,                              /**< dmg_pool_tenant_request -> dmg_pool_kept_reply */
+    DMG_POOL_KEEP,                              /**< dmg_pool_job_request -> dmg_pool_bytes_reply */
+    DMG_POOL_DROP,                              /**< dmg_pool_job_request -> dmg_pool_bytes_reply */
+    DMG_POOL_KEPT,                              /**< dmg_pool_job_request -> dmg_pool_kept_reply */
     DMG_POOL_ACTIVITY,                          /**< dmg_pool_header -> dmg_node_activity */
     DMG_POOL_QUARANTINE,                        /**< dmg_pool_header -> dmg_pool_quarantined */
     DMG_POOL_ADMIN,                             /**< dmg_pool_admin_request */
     DMG_POOL_LIMITS,                            /**< dmg_pool_header -> dmg_pool_limits_reply */
-    DMG_POOL_HOLDING,                           /**< dmg_pool_tenant_request -> dmg_pool_holding */
+    DMG_POOL_HOLDING,                           /**< dmg_pool_job_request -> dmg_pool_holding */
     DMG_CATALOG_PUT,                            /**< dmg_catalog_put_request and the value */
     DMG_CATALOG_GET,                            /**< dmg_catalog_name_request -> the value */
     DMG_CATALOG_REMOVE,                         /**< dmg_catalog_name_request */
@@ -79,10 +79,10 @@ typedef struct dmg_pool_usage_reply {
     uint64_t total;
 } dmg_pool_usage_reply;
 
-typedef struct dmg_pool_tenant_request {
+typedef struct dmg_pool_job_request {
     dmg_pool_header header;
     uint64_t job;
-} dmg_pool_tenant_request;
+} dmg_pool_job_request;
 
 /** Who node 0 let into a job, and for whom: sealed (ticket.h), and good for this client alone. */
 typedef struct dmg_job_ticket {

@@ -2,8 +2,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
+#include "core/pool/page_allocator.h"
 #include "core/pool/segment_arena.h"
-#include "core/pool/space.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ typedef struct extent {
 struct dmg_segment_allocator {
     char *segment;
     uint64_t total;
-    dmg_space *space;
+    dmg_page_allocator *space;
     dmg_segment_arena *arena;
     extent *extents; /* sorted by offset */
     uint32_t count;
@@ -48,10 +48,10 @@ struct dmg_segment_allocator {
 dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator)
 {
     *allocator = NULL;
-    uint64_t end = bytes - bytes % DMG_SPACE_PAGE_BYTES;
-    if (end < DMG_SEGMENT_HEADER_BYTES + DMG_SPACE_PAGE_BYTES) {
+    uint64_t end = bytes - bytes % DMG_PAGE_ALLOCATOR_PAGE_BYTES;
+    if (end < DMG_SEGMENT_HEADER_BYTES + DMG_PAGE_ALLOCATOR_PAGE_BYTES) {
         return dmg_error(DMG_ERR_ARGUMENT, "a segment of %llu bytes is too small: it needs two pages of %d bytes",
-                         (unsigned long long)bytes, DMG_SPACE_PAGE_BYTES);
+                         (unsigned long long)bytes, DMG_PAGE_ALLOCATOR_PAGE_BYTES);
     }
     dmg_segment_allocator *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -59,7 +59,7 @@ dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segme
     }
     made->segment = segment;
     made->total = bytes;
-    dmg_status status = dmg_space_create(DMG_SEGMENT_HEADER_BYTES, end, RANGES_MAX, &made->space);
+    dmg_status status = dmg_page_allocator_create(DMG_SEGMENT_HEADER_BYTES, end, RANGES_MAX, &made->space);
     if (status == DMG_OK) {
         status = dmg_segment_arena_create(segment, made->space, &made->arena);
     }
@@ -101,7 +101,7 @@ bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator)
         return false;
     }
     uint64_t offset = allocator->given_back_end;
-    uint64_t bytes = dmg_space_find_dirty(allocator->space, DMG_SEGMENT_GIVE_BACK_STEP_BYTES, &offset);
+    uint64_t bytes = dmg_page_allocator_find_dirty(allocator->space, DMG_SEGMENT_GIVE_BACK_STEP_BYTES, &offset);
     if (bytes == 0) {
         allocator->given_back_end = allocator->total;
         return false;
@@ -111,7 +111,7 @@ bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator)
         return false;
     }
     if (allocator->take_back == NULL) { /* else its pages are asked for when it is zeroed */
-        dmg_space_set_clean(allocator->space, offset, bytes);
+        dmg_page_allocator_set_clean(allocator->space, offset, bytes);
     }
     allocator->given_back_end = offset + bytes;
     return true;
@@ -130,7 +130,7 @@ void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator)
         return;
     }
     dmg_segment_arena_destroy(allocator->arena);
-    dmg_space_destroy(allocator->space);
+    dmg_page_allocator_destroy(allocator->space);
     free(allocator->extents);
     free(allocator);
 }
@@ -212,7 +212,8 @@ static bool extent_place(dmg_segment_allocator *allocator, extent *made)
         tell_zeroed(allocator, made->offset, made->bytes); /* jemalloc does not say what of it was zero already */
         return true;
     }
-    if (!dmg_space_take(allocator->space, made->bytes, DMG_SPACE_PAGE_BYTES, 0, &made->offset, &dirty_bytes)) {
+    if (!dmg_page_allocator_allocate(allocator->space, made->bytes, DMG_PAGE_ALLOCATOR_PAGE_BYTES, 0, &made->offset,
+                                     &dirty_bytes)) {
         return false;
     }
     made->dirty_begin = made->offset;
@@ -231,10 +232,10 @@ dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint
     if (status != DMG_OK) {
         return status;
     }
-    if (!dmg_checked_round_up(bytes, DMG_SPACE_PAGE_BYTES, &made.bytes) || !extent_place(allocator, &made)) {
+    if (!dmg_checked_round_up(bytes, DMG_PAGE_ALLOCATOR_PAGE_BYTES, &made.bytes) || !extent_place(allocator, &made)) {
         uint64_t free_bytes;
         uint64_t largest_bytes;
-        dmg_space_left(allocator->space, &free_bytes, &largest_bytes);
+        dmg_page_allocator_left(allocator->space, &free_bytes, &largest_bytes);
         return dmg_error(DMG_ERR_MEMORY,
                          "no room for an extent of %llu bytes: of the segment's %llu bytes %llu are left, %llu of them "
                          "in one piece; use larger segments or more memory nodes",
@@ -243,7 +244,7 @@ dmg_status dmg_segment_allocator_allocate(dmg_segment_allocator *allocator, uint
     }
     status = zero_step(allocator, &made);
     if (status != DMG_OK) { /* of an extent of the arena nothing is dirty */
-        (void)dmg_space_give(allocator->space, made.offset, made.bytes);
+        (void)dmg_page_allocator_free(allocator->space, made.offset, made.bytes);
         forget_given_back(allocator, made.offset);
         return status;
     }
@@ -279,7 +280,7 @@ static bool extent_release(dmg_segment_allocator *allocator, const extent *relea
 {
     if (released->is_in_arena) {
         dmg_segment_arena_free(allocator->arena, released->offset);
-    } else if (!dmg_space_give(allocator->space, released->offset, released->bytes)) {
+    } else if (!dmg_page_allocator_free(allocator->space, released->offset, released->bytes)) {
         return false;
     }
     allocator->allocated -= released->bytes;

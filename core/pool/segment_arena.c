@@ -14,7 +14,7 @@
 struct dmg_segment_arena {
     extent_hooks_t hooks; /* first: jemalloc hands this back, and the rest is found from it */
     char *segment;
-    dmg_space *space;
+    dmg_page_allocator *space;
     unsigned index; /* jemalloc's number of the arena, while there is one */
     bool (*take_back)(void *context, uint64_t offset, uint64_t bytes); /* or NULL */
     void *take_back_context;
@@ -34,14 +34,15 @@ static void *hook_alloc(extent_hooks_t *hooks, void *wanted, size_t bytes, size_
     dmg_segment_arena *arena = (dmg_segment_arena *)hooks;
     uint64_t offset;
     uint64_t dirty_bytes;
-    if (wanted != NULL || bytes % DMG_SPACE_PAGE_BYTES != 0 || alignment < DMG_SPACE_PAGE_BYTES ||
-        !dmg_space_take(arena->space, bytes, alignment, (uint64_t)(uintptr_t)arena->segment, &offset, &dirty_bytes)) {
+    if (wanted != NULL || bytes % DMG_PAGE_ALLOCATOR_PAGE_BYTES != 0 || alignment < DMG_PAGE_ALLOCATOR_PAGE_BYTES ||
+        !dmg_page_allocator_allocate(arena->space, bytes, alignment, (uint64_t)(uintptr_t)arena->segment, &offset,
+                                     &dirty_bytes)) {
         return NULL;
     }
     char *memory = arena->segment + offset;
     if (dirty_bytes != 0 && arena->take_back != NULL &&
         !arena->take_back(arena->take_back_context, offset, dirty_bytes)) {
-        (void)dmg_space_give(arena->space, offset, bytes);
+        (void)dmg_page_allocator_free(arena->space, offset, bytes);
         return NULL;
     }
     if (*zero && dirty_bytes != 0) {
@@ -58,7 +59,7 @@ static bool hook_dalloc(extent_hooks_t *hooks, void *memory, size_t bytes, bool 
     (void)is_committed;
     (void)index;
     dmg_segment_arena *arena = (dmg_segment_arena *)hooks;
-    return !dmg_space_give(arena->space, (uint64_t)((char *)memory - arena->segment), bytes);
+    return !dmg_page_allocator_free(arena->space, (uint64_t)((char *)memory - arena->segment), bytes);
 }
 
 static void hook_destroy(extent_hooks_t *hooks, void *memory, size_t bytes, bool is_committed, unsigned index)
@@ -116,7 +117,7 @@ static void arena_close(dmg_segment_arena *arena)
     arena_control(arena->index, "destroy", NULL, 0);
 }
 
-dmg_status dmg_segment_arena_create(void *segment, dmg_space *space, dmg_segment_arena **arena)
+dmg_status dmg_segment_arena_create(void *segment, dmg_page_allocator *space, dmg_segment_arena **arena)
 {
     *arena = calloc(1, sizeof **arena);
     if (*arena == NULL) {
@@ -169,7 +170,7 @@ dmg_status dmg_segment_arena_allocate(dmg_segment_arena *arena, uint64_t bytes, 
         }
     }
     char *memory = mallocx(bytes, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE |
-                                      MALLOCX_ALIGN(DMG_SPACE_PAGE_BYTES) | MALLOCX_ZERO);
+                                      MALLOCX_ALIGN(DMG_PAGE_ALLOCATOR_PAGE_BYTES) | MALLOCX_ZERO);
     if (memory == NULL) {
         if (arena->live == 0) {
             arena_close(arena);

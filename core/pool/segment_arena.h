@@ -13,12 +13,12 @@
 #ifndef DMG_CORE_POOL_SEGMENT_ARENA_H
 #define DMG_CORE_POOL_SEGMENT_ARENA_H
 
-#include "core/pool/space.h"
+#include "core/pool/page_allocator.h"
 
 typedef struct dmg_segment_arena dmg_segment_arena;
 
 /** `segment` is where offset 0 of the space is mapped. Both must outlive the arena. */
-dmg_status dmg_segment_arena_create(void *segment, dmg_space *space, dmg_segment_arena **arena);
+dmg_status dmg_segment_arena_create(void *segment, dmg_page_allocator *space, dmg_segment_arena **arena);
 /** dmg_segment_allocator_on_take_back, for what the arena takes from the space. */
 void dmg_segment_arena_on_take_back(dmg_segment_arena *arena,
                                     bool (*take_back)(void *context, uint64_t offset, uint64_t bytes), void *context);

@@ -18,7 +18,7 @@ typedef struct dealt_arcs {
 } dealt_arcs;
 
 /* Deal `arcs` to the node that then has least for its share; the first one of those. */
-static uint8_t deal(dealt_arcs *dealt, uint64_t arcs)
+static uint8_t share(dealt_arcs *dealt, uint64_t arcs)
 {
     const uint64_t *weight = dealt->shares->weight;
     uint32_t best = 0;
@@ -65,7 +65,7 @@ dmg_status dmg_list_placement_make(const dmg_pool_shares *shares, uint64_t verte
                     end = lesser(end + DMG_PLACEMENT_VERTICES, batch_end);
                 }
             }
-            uint8_t node = deal(&dealt, offsets[end] - offsets[begin]);
+            uint8_t node = share(&dealt, offsets[end] - offsets[begin]);
             if (begin >= first) {
                 uint64_t unit = (begin - first) / DMG_PLACEMENT_VERTICES;
                 memset(placement->nodes + unit, node, (end - begin - 1) / DMG_PLACEMENT_VERTICES + 1);

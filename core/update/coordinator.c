@@ -20,11 +20,11 @@ void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator)
     *coordinator = (dmg_update_coordinator){0};
 }
 
-dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_board *board,
+dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_mailbox *mailbox,
                                               const dmg_owners *owners, dmg_channel *channel, uint32_t worker,
                                               dmg_budget *budget)
 {
-    return dmg_owner_redistribution_create(board, owners, coordinator->direct, channel, worker, budget,
+    return dmg_owner_redistribution_create(mailbox, owners, coordinator->direct, channel, worker, budget,
                                            &coordinator->by_owner);
 }
 
@@ -68,14 +68,14 @@ const char *dmg_update_method_name(dmg_update_method method)
     return names[method];
 }
 
-void dmg_update_coordinator_aim(dmg_update_coordinator *coordinator, dmg_update_method method,
-                                const dmg_update_target *target)
+void dmg_update_coordinator_set_target(dmg_update_coordinator *coordinator, dmg_update_method method,
+                                       const dmg_update_target *target)
 {
     coordinator->method = method;
     if (method == DMG_UPDATE_BY_VALUE) {
-        dmg_value_redistribution_aim(coordinator->by_value, target);
+        dmg_value_redistribution_set_target(coordinator->by_value, target);
     } else {
-        dmg_direct_remote_aim(coordinator->direct, target); /* updates by owner overflow into direct ones */
+        dmg_direct_remote_set_target(coordinator->direct, target); /* updates by owner overflow into direct ones */
     }
 }
 

@@ -20,7 +20,7 @@ typedef struct dmg_update_coordinator {
     dmg_update_method method; /**< of the current phase: not AUTO */
     dmg_direct_remote *direct;
     dmg_value_redistribution *by_value; /**< NULL where it is not possible */
-    dmg_owner_redistribution *by_owner; /**< NULL unless the run has a board for it */
+    dmg_owner_redistribution *by_owner; /**< NULL unless the run has a mailbox for it */
 } dmg_update_coordinator;
 
 /** `coordinator` is zeroed or destroyed before. `value_buffer_bytes` is the size of a batch by value. */
@@ -29,11 +29,11 @@ dmg_status dmg_update_coordinator_create(dmg_client *client, dmg_channel *channe
 /** A zeroed one is allowed. */
 void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator);
 
-/** Make DMG_UPDATE_BY_OWNER possible, through a board of the run. */
-dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_board *board,
+/** Make DMG_UPDATE_BY_OWNER possible, through a mailbox of the run. */
+dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_mailbox *mailbox,
                                               const dmg_owners *owners, dmg_channel *channel, uint32_t worker,
                                               dmg_budget *budget);
-/** Before the board goes. Nothing happens when there is none. */
+/** Before the mailbox goes. Nothing happens when there is none. */
 void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator);
 
 /**
@@ -56,8 +56,8 @@ bool dmg_update_sparse_by_owner(const dmg_capabilities *capabilities, dmg_update
 const char *dmg_update_method_name(dmg_update_method method);
 
 /** Direct the updates of a phase; all of the last phase's are flushed. */
-void dmg_update_coordinator_aim(dmg_update_coordinator *coordinator, dmg_update_method method,
-                                const dmg_update_target *target);
+void dmg_update_coordinator_set_target(dmg_update_coordinator *coordinator, dmg_update_method method,
+                                       const dmg_update_target *target);
 
 /** Update a vertex's attribute in the pool. `update` is the value, in the low bytes, or a double's bits. Errors are
  * kept until the flush. */
@@ -85,7 +85,7 @@ dmg_status dmg_update_coordinator_flush(dmg_update_coordinator *coordinator);
 
 /** All ways added up. */
 dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *coordinator);
-/** Add what went directly and to memory nodes; boards count themselves. */
+/** Add what went directly and to memory nodes; mailboxes count themselves. */
 void dmg_update_coordinator_add_traffic(const dmg_update_coordinator *coordinator, dmg_traffic *traffic);
 
 #endif

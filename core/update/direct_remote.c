@@ -65,7 +65,7 @@ void dmg_direct_remote_destroy(dmg_direct_remote *queue)
     }
 }
 
-void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *target)
+void dmg_direct_remote_set_target(dmg_direct_remote *queue, const dmg_update_target *target)
 {
     queue->target = *target;
     queue->attributes_are_halves = dmg_combine_bytes(target->combine) == 4;

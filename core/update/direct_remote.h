@@ -31,7 +31,7 @@ void dmg_direct_remote_destroy(dmg_direct_remote *queue);
 
 /** Direct the following updates; the queue must be empty. The arrays must stay until the next call or the end. With
  * `has_one_writer` all updates are own ones. */
-void dmg_direct_remote_aim(dmg_direct_remote *queue, const dmg_update_target *target);
+void dmg_direct_remote_set_target(dmg_direct_remote *queue, const dmg_update_target *target);
 
 /**
  * Update the attribute of a vertex. `update` is the value, in the low bytes, or a double's bits. Flushes when the queue

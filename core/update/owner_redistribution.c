@@ -3,7 +3,7 @@
 #include <string.h>
 
 struct dmg_owner_redistribution {
-    dmg_board *board;
+    dmg_mailbox *mailbox;
     const dmg_owners *owners;
     dmg_direct_remote *direct;
     dmg_channel *channel;
@@ -14,7 +14,7 @@ struct dmg_owner_redistribution {
     uint64_t updates;
 };
 
-dmg_status dmg_owner_redistribution_create(dmg_board *board, const dmg_owners *owners, dmg_direct_remote *direct,
+dmg_status dmg_owner_redistribution_create(dmg_mailbox *mailbox, const dmg_owners *owners, dmg_direct_remote *direct,
                                            dmg_channel *channel, uint32_t worker, dmg_budget *budget,
                                            dmg_owner_redistribution **out)
 {
@@ -22,13 +22,13 @@ dmg_status dmg_owner_redistribution_create(dmg_board *board, const dmg_owners *o
     dmg_status status = dmg_budget_allocate(budget, DMG_BUDGET_UPDATES, sizeof **out, &memory);
     dmg_owner_redistribution *queue = memory;
     if (status == DMG_OK) {
-        queue->board = board;
+        queue->mailbox = mailbox;
         queue->owners = owners;
         queue->direct = direct;
         queue->channel = channel;
         queue->budget = budget;
         queue->worker = worker;
-        queue->value_bytes = dmg_board_item_bytes(board) - 4;
+        queue->value_bytes = dmg_mailbox_item_bytes(mailbox) - 4;
     }
     *out = queue;
     return status;
@@ -63,7 +63,7 @@ void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t v
     if (vertex < range[0] || vertex >= range[1]) {
         queue->owner = find_owner(queue->owners, vertex);
     }
-    uint8_t *item = dmg_board_place(queue->board, queue->channel, queue->worker, queue->owner);
+    uint8_t *item = dmg_mailbox_reserve(queue->mailbox, queue->channel, queue->worker, queue->owner);
     if (!item) {
         dmg_direct_remote_update(queue->direct, vertex, update);
         return;
@@ -79,7 +79,7 @@ void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t v
 
 dmg_status dmg_owner_redistribution_flush(dmg_owner_redistribution *queue)
 {
-    return dmg_board_flush(queue->board, queue->channel, queue->worker);
+    return dmg_mailbox_flush(queue->mailbox, queue->channel, queue->worker);
 }
 
 uint64_t dmg_owner_redistribution_updates(const dmg_owner_redistribution *queue)

@@ -8,8 +8,8 @@
 #ifndef DMG_CORE_UPDATE_OWNER_REDISTRIBUTION_H
 #define DMG_CORE_UPDATE_OWNER_REDISTRIBUTION_H
 
-#include "core/update/board.h"
 #include "core/update/direct_remote.h"
+#include "core/update/mailbox.h"
 
 /** The largest item: the destination vertex in four bytes, then the value in as many as the attribute has. */
 #define DMG_VALUE_ITEM_BYTES_MAX 12
@@ -28,16 +28,16 @@ typedef struct dmg_owners {
 typedef struct dmg_owner_redistribution dmg_owner_redistribution;
 
 /**
- * One worker's side. `board` has items of dmg_value_item_bytes; `owners` must stay; updates for which the board has no
- * room go through `direct`, which must be aimed and flushed beside this.
+ * One worker's side. `mailbox` has items of dmg_value_item_bytes; `owners` must stay; updates for which the mailbox has
+ * no room go through `direct`, whose target must be set, and which must be flushed beside this.
  */
-dmg_status dmg_owner_redistribution_create(dmg_board *board, const dmg_owners *owners, dmg_direct_remote *direct,
+dmg_status dmg_owner_redistribution_create(dmg_mailbox *mailbox, const dmg_owners *owners, dmg_direct_remote *direct,
                                            dmg_channel *channel, uint32_t worker, dmg_budget *budget,
                                            dmg_owner_redistribution **queue);
-/** NULL is allowed. The board must have been flushed. */
+/** NULL is allowed. The mailbox must have been flushed. */
 void dmg_owner_redistribution_destroy(dmg_owner_redistribution *queue);
 
-/** Leave an update for the vertex's owner. An error is kept until the board's flush. */
+/** Leave an update for the vertex's owner. An error is kept until the mailbox's flush. */
 void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t vertex, uint64_t update);
 /** Write the buffers of this worker. */
 dmg_status dmg_owner_redistribution_flush(dmg_owner_redistribution *queue);

@@ -88,7 +88,7 @@ bool dmg_value_redistribution_is_possible(const dmg_capabilities *capabilities)
     return (capabilities->flags & DMG_CAPABILITY_MN_COMPUTE) != 0 && capabilities->atomics != DMG_ATOMICS_NIC;
 }
 
-void dmg_value_redistribution_aim(dmg_value_redistribution *queue, const dmg_update_target *target)
+void dmg_value_redistribution_set_target(dmg_value_redistribution *queue, const dmg_update_target *target)
 {
     queue->target = *target;
     queue->update_bytes = 4 + dmg_combine_bytes(target->combine);

@@ -31,7 +31,7 @@ bool dmg_value_redistribution_is_possible(const dmg_capabilities *capabilities);
 uint32_t dmg_value_message_bytes(uint32_t buffer_bytes);
 
 /** Direct the following updates; the queue must be empty. `activation` must be NULL or split beside `attributes`. */
-void dmg_value_redistribution_aim(dmg_value_redistribution *queue, const dmg_update_target *target);
+void dmg_value_redistribution_set_target(dmg_value_redistribution *queue, const dmg_update_target *target);
 /** Queue an update; sends when a message is full. An error is kept until the flush. */
 void dmg_value_redistribution_update(dmg_value_redistribution *queue, uint32_t vertex, uint64_t update);
 /** Send everything and wait until the memory nodes have applied it. Returns the first error since the last flush. */

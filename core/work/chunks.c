@@ -26,31 +26,31 @@ static uint64_t chunk_size(uint64_t vertices, uint32_t workers, uint64_t chunk_v
 
 void dmg_chunks_reset(dmg_chunks *chunks, uint64_t first, uint64_t last, uint32_t workers, uint32_t chunk_vertices_max)
 {
-    dmg_chunks_reset_dealt(chunks, first, last, NULL, workers, chunk_vertices_max);
+    dmg_chunks_reset_block_cyclic(chunks, first, last, NULL, workers, chunk_vertices_max);
 }
 
-void dmg_chunks_reset_dealt(dmg_chunks *chunks, uint64_t first, uint64_t last, const dmg_deal *deal, uint32_t workers,
-                            uint32_t chunk_vertices_max)
+void dmg_chunks_reset_block_cyclic(dmg_chunks *chunks, uint64_t first, uint64_t last, const dmg_block_cyclic *share,
+                                   uint32_t workers, uint32_t chunk_vertices_max)
 {
     chunks->first = first;
     chunks->last = last;
     chunks->workers = workers;
-    chunks->deal = deal ? *deal : (dmg_deal){0};
-    if (chunks->deal.block_vertices == 0) {
+    chunks->share = share ? *share : (dmg_block_cyclic){0};
+    if (chunks->share.block_vertices == 0) {
         uint64_t size = chunk_size(last - first, workers, chunk_vertices_max);
         chunks->chunk_vertices = (uint32_t)size;
         deal_to_workers(chunks, (last - first + size - 1) / size);
         return;
     }
-    uint64_t block = deal->block_vertices;
-    uint64_t size = chunk_size((last - first) / deal->cycle * deal->count, workers,
+    uint64_t block = share->block_vertices;
+    uint64_t size = chunk_size((last - first) / share->cycle * share->count, workers,
                                block < chunk_vertices_max ? block : chunk_vertices_max);
-    uint64_t cycle_vertices = block * deal->cycle;
+    uint64_t cycle_vertices = block * share->cycle;
     uint64_t cycles = first < last ? (last - 1) / cycle_vertices + 1 - first / cycle_vertices : 0;
     chunks->chunk_vertices = (uint32_t)size;
     chunks->chunks_a_block = (uint32_t)((block + size - 1) / size);
     chunks->first_cycle = first / cycle_vertices;
-    deal_to_workers(chunks, cycles * deal->count * chunks->chunks_a_block);
+    deal_to_workers(chunks, cycles * share->count * chunks->chunks_a_block);
 }
 
 /* The vertices of a chunk, cut to the range: none, where a dealt block lies outside. */
@@ -58,13 +58,13 @@ static void locate(const dmg_chunks *chunks, uint64_t chunk, uint64_t *first, ui
 {
     uint64_t from = chunks->first + chunk * chunks->chunk_vertices;
     uint64_t to = from + chunks->chunk_vertices;
-    if (chunks->deal.block_vertices != 0) {
-        const dmg_deal *deal = &chunks->deal;
+    if (chunks->share.block_vertices != 0) {
+        const dmg_block_cyclic *share = &chunks->share;
         uint64_t dealt = chunk / chunks->chunks_a_block;
-        uint64_t cycle = chunks->first_cycle + dealt / deal->count;
-        uint64_t block = cycle * deal->cycle + (deal->first + dealt % deal->count) % deal->cycle;
-        uint64_t block_last = (block + 1) * deal->block_vertices;
-        from = block * deal->block_vertices + chunk % chunks->chunks_a_block * chunks->chunk_vertices;
+        uint64_t cycle = chunks->first_cycle + dealt / share->count;
+        uint64_t block = cycle * share->cycle + (share->first + dealt % share->count) % share->cycle;
+        uint64_t block_last = (block + 1) * share->block_vertices;
+        from = block * share->block_vertices + chunk % chunks->chunks_a_block * chunks->chunk_vertices;
         to = from + chunks->chunk_vertices;
         to = to < block_last ? to : block_last;
     }

@@ -16,16 +16,16 @@
 #define DMG_CHUNK_VERTICES_MAX 1024
 
 /**
- * Which vertices of a range are taken, when several compute nodes have the same range and share it out: blocks of
- * consecutive vertices, counted from vertex 0, are dealt out in cycles like cards, so that all who use the same sizes
- * agree, whatever their ranges. Dealt in small blocks, each gets its share of the hubs.
+ * A block-cyclic distribution: which vertices of a range are taken, when several compute nodes have the same range and
+ * share it out. Blocks of consecutive vertices, counted from vertex 0, are dealt out in cycles, so that all who use the
+ * same sizes agree, whatever their ranges. In small blocks, each gets its share of the hubs.
  */
-typedef struct dmg_deal {
+typedef struct dmg_block_cyclic {
     uint32_t block_vertices; /**< a multiple of 64; 0: nothing is dealt, the whole range is taken */
     uint32_t cycle;          /**< so many blocks are dealt, then it begins again */
     uint32_t first; /**< of each cycle the blocks first, first + 1, ... are taken, going on at 0 behind its end */
     uint32_t count; /**< so many of them; 1 <= count <= cycle */
-} dmg_deal;
+} dmg_block_cyclic;
 
 typedef struct dmg_chunk_cursor {
     _Alignas(64) _Atomic uint64_t next;
@@ -37,7 +37,7 @@ typedef struct dmg_chunks {
     uint64_t last;
     uint32_t chunk_vertices;
     uint32_t workers;
-    dmg_deal deal;
+    dmg_block_cyclic share;
     uint32_t chunks_a_block; /**< where blocks are dealt */
     uint64_t first_cycle;
     dmg_chunk_cursor cursors[DMG_WORKERS_MAX];
@@ -50,9 +50,9 @@ typedef struct dmg_chunks {
  */
 void dmg_chunks_reset(dmg_chunks *chunks, uint64_t first, uint64_t last, uint32_t workers, uint32_t chunk_vertices_max);
 
-/** The same of the vertices in [first, last) that a deal gives. NULL: of all. */
-void dmg_chunks_reset_dealt(dmg_chunks *chunks, uint64_t first, uint64_t last, const dmg_deal *deal, uint32_t workers,
-                            uint32_t chunk_vertices_max);
+/** As dmg_chunks_reset, of those vertices in [first, last) that the share takes. NULL: all. */
+void dmg_chunks_reset_block_cyclic(dmg_chunks *chunks, uint64_t first, uint64_t last, const dmg_block_cyclic *share,
+                                   uint32_t workers, uint32_t chunk_vertices_max);
 
 /** Take a chunk, the worker's own first. False when nothing is left anywhere. Thread-safe. */
 bool dmg_chunks_take(dmg_chunks *chunks, uint32_t worker, uint64_t *first, uint32_t *count);

@@ -65,11 +65,11 @@ static void *cached(const struct pass *pass, const dmg_chunk *chunk)
            (chunk->first - pass->exchange->engine->first_vertex) * dmg_combine_bytes(pass->exchange->combine);
 }
 
-static dmg_retrieval_plan plan_pass(struct pass *pass, const dmg_deal *deal)
+static dmg_retrieval_plan plan_pass(struct pass *pass, const dmg_block_cyclic *share)
 {
     const dmg_engine *engine = pass->exchange->engine;
     return (dmg_retrieval_plan){
-        .first = engine->first_vertex, .last = engine->last_vertex, .deal = *deal, .context = pass};
+        .first = engine->first_vertex, .last = engine->last_vertex, .share = *share, .context = pass};
 }
 
 static dmg_status run_pass(const struct pass *pass, const dmg_retrieval_plan *plan)
@@ -96,9 +96,9 @@ static void deposit(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edg
 dmg_status dmg_group_exchange_deposit(dmg_group_exchange *exchange, void *cache)
 {
     const dmg_groups *groups = &exchange->engine->groups;
-    const dmg_deal deal = dmg_groups_deal_others(groups, exchange->engine->store->vertex_count);
+    const dmg_block_cyclic share = dmg_groups_others(groups, exchange->engine->store->vertex_count);
     struct pass pass = {.exchange = exchange, .cache = cache};
-    dmg_retrieval_plan plan = plan_pass(&pass, &deal);
+    dmg_retrieval_plan plan = plan_pass(&pass, &share);
     plan.apply = deposit;
     plan.streams[plan.stream_count++] = (dmg_stream){&exchange->copies[groups->group], 1, DMG_STREAM_WRITE};
     return run_pass(&pass, &plan);
@@ -155,7 +155,7 @@ dmg_status dmg_group_exchange_fold(dmg_group_exchange *exchange, void *cache)
     dmg_status status = DMG_OK;
     /* Copies are taken in the order of groups by every rank, so that sums do not depend on timing. */
     for (uint32_t group = 0; group < groups->group_count && status == DMG_OK;) {
-        dmg_retrieval_plan plan = plan_pass(&pass, &exchange->engine->deal);
+        dmg_retrieval_plan plan = plan_pass(&pass, &exchange->engine->share);
         plan.apply = fold;
         for (; group < groups->group_count && plan.stream_count < COPIES_A_PASS; group++) {
             if (group != groups->group) {

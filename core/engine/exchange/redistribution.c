@@ -23,8 +23,8 @@ struct dmg_redistribution {
     bool is_mapped;
     dmg_range_array reference_directories;
     dmg_range_array value_directories;
-    dmg_board *references; /* NULL: nothing goes by reference */
-    dmg_board *values;     /* NULL: nothing goes to owners by value */
+    dmg_mailbox *references; /* NULL: nothing goes by reference */
+    dmg_mailbox *values;     /* NULL: nothing goes to owners by value */
     dmg_owners owners;
     struct walker *walkers;
 };
@@ -38,15 +38,15 @@ struct need {
 
 #define NEEDS_A_WORKER 4
 
-static uint64_t buffer_bytes(const dmg_board *board)
+static uint64_t buffer_bytes(const dmg_mailbox *mailbox)
 {
-    return board ? (uint64_t)dmg_board_items_a_buffer(board) * dmg_board_item_bytes(board) : 0;
+    return mailbox ? (uint64_t)dmg_mailbox_items_a_buffer(mailbox) * dmg_mailbox_item_bytes(mailbox) : 0;
 }
 
 static void list_needs(const dmg_redistribution *redistribution, struct walker *walker,
                        struct need needs[NEEDS_A_WORKER])
 {
-    uint64_t references = redistribution->references ? dmg_board_items_a_buffer(redistribution->references) : 0;
+    uint64_t references = redistribution->references ? dmg_mailbox_items_a_buffer(redistribution->references) : 0;
     uint64_t reference_bytes = buffer_bytes(redistribution->references);
     uint64_t value_bytes = buffer_bytes(redistribution->values);
     needs[0] = (struct need){(void **)&walker->received, value_bytes > reference_bytes ? value_bytes : reference_bytes};
@@ -92,8 +92,8 @@ static dmg_status share_directories(dmg_engine *engine, uint32_t buffers_max, dm
     dmg_status status = DMG_OK;
     for (uint32_t group = 0; group < engine->groups.group_count && status == DMG_OK; group++) {
         dmg_range_array of_group;
-        status = dmg_engine_array(engine, dmg_board_directory_lines(engine->groups.members_max, buffers_max),
-                                  sizeof(dmg_board_line), &of_group);
+        status = dmg_engine_array(engine, dmg_mailbox_directory_lines(engine->groups.members_max, buffers_max),
+                                  sizeof(dmg_mailbox_line), &of_group);
         if (status == DMG_OK && group == engine->groups.group) {
             *directories = of_group;
         }
@@ -101,22 +101,22 @@ static dmg_status share_directories(dmg_engine *engine, uint32_t buffers_max, dm
     return status;
 }
 
-/* A board whose directories the members of a group share. */
-static dmg_status make_board(dmg_engine *engine, uint32_t item_bytes, uint32_t bytes, dmg_range_array *directories,
-                             dmg_board **board)
+/* A mailbox whose directories the members of a group share. */
+static dmg_status make_mailbox(dmg_engine *engine, uint32_t item_bytes, uint32_t bytes, dmg_range_array *directories,
+                               dmg_mailbox **mailbox)
 {
-    uint32_t buffers_max = engine->options.round_buffers ? engine->options.round_buffers : DMG_BOARD_BUFFERS_MAX;
-    const dmg_board_setup setup = {.budget = engine->budget,
-                                   .rank = engine->groups.member,
-                                   .ranks = engine->groups.members,
-                                   .workers = engine->options.threads,
-                                   .job = engine->job->id,
-                                   .directories = directories,
-                                   .item_bytes = item_bytes,
-                                   .buffer_bytes = bytes,
-                                   .buffers_max = buffers_max};
+    uint32_t buffers_max = engine->options.round_buffers ? engine->options.round_buffers : DMG_MAILBOX_BUFFERS_MAX;
+    const dmg_mailbox_setup setup = {.budget = engine->budget,
+                                     .rank = engine->groups.member,
+                                     .ranks = engine->groups.members,
+                                     .workers = engine->options.threads,
+                                     .job = engine->job->id,
+                                     .directories = directories,
+                                     .item_bytes = item_bytes,
+                                     .buffer_bytes = bytes,
+                                     .buffers_max = buffers_max};
     dmg_status status = share_directories(engine, buffers_max, directories);
-    return status == DMG_OK ? dmg_board_create(&setup, board) : status;
+    return status == DMG_OK ? dmg_mailbox_create(&setup, mailbox) : status;
 }
 
 static dmg_status join_owners(dmg_redistribution *redistribution)
@@ -138,17 +138,18 @@ static dmg_status join_owners(dmg_redistribution *redistribution)
     return status;
 }
 
-static dmg_status make_boards(dmg_redistribution *redistribution, dmg_combine combine, bool by_reference, bool by_owner)
+static dmg_status make_mailboxes(dmg_redistribution *redistribution, dmg_combine combine, bool by_reference,
+                                 bool by_owner)
 {
     dmg_engine *engine = redistribution->engine;
     dmg_status status = DMG_OK;
     if (by_reference) {
-        status = make_board(engine, sizeof(dmg_reference), engine->options.reference_buffer_bytes,
-                            &redistribution->reference_directories, &redistribution->references);
+        status = make_mailbox(engine, sizeof(dmg_reference), engine->options.reference_buffer_bytes,
+                              &redistribution->reference_directories, &redistribution->references);
     }
     if (status == DMG_OK && by_owner) {
-        status = make_board(engine, dmg_value_item_bytes(combine), engine->options.value_buffer_bytes,
-                            &redistribution->value_directories, &redistribution->values);
+        status = make_mailbox(engine, dmg_value_item_bytes(combine), engine->options.value_buffer_bytes,
+                              &redistribution->value_directories, &redistribution->values);
     }
     if (status == DMG_OK && by_owner) {
         status = join_owners(redistribution);
@@ -175,7 +176,7 @@ dmg_status dmg_redistribution_create(dmg_engine *engine, dmg_combine combine, bo
     redistribution->degree_max = engine->options.reference_degree;
     redistribution->is_mapped = (dmg_client_capabilities(engine->client)->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
     engine->redistribution = redistribution;
-    status = make_boards(redistribution, combine, by_reference, by_owner);
+    status = make_mailboxes(redistribution, combine, by_reference, by_owner);
     if (status != DMG_OK) {
         dmg_redistribution_destroy(redistribution);
         return status;
@@ -196,19 +197,19 @@ void dmg_redistribution_destroy(dmg_redistribution *redistribution)
         dmg_update_coordinator_leave_owners(&engine->workers[i].remote);
     }
     free_walkers(redistribution);
-    dmg_board_destroy(redistribution->values);
-    dmg_board_destroy(redistribution->references);
+    dmg_mailbox_destroy(redistribution->values);
+    dmg_mailbox_destroy(redistribution->references);
     dmg_budget_free(engine->budget, DMG_BUDGET_UPDATES, redistribution, sizeof *redistribution);
 }
 
 void dmg_redistribution_add_traffic(const dmg_redistribution *redistribution, dmg_traffic *traffic)
 {
     if (redistribution->references) {
-        dmg_board_count(redistribution->references, &traffic->sent[DMG_WAY_REFERENCE],
-                        &traffic->taken[DMG_WAY_REFERENCE]);
+        dmg_mailbox_count(redistribution->references, &traffic->sent[DMG_WAY_REFERENCE],
+                          &traffic->taken[DMG_WAY_REFERENCE]);
     }
     if (redistribution->values) {
-        dmg_board_count(redistribution->values, &traffic->sent[DMG_WAY_OWNER], &traffic->taken[DMG_WAY_OWNER]);
+        dmg_mailbox_count(redistribution->values, &traffic->sent[DMG_WAY_OWNER], &traffic->taken[DMG_WAY_OWNER]);
     }
 }
 
@@ -222,7 +223,7 @@ bool dmg_redistribution_offer(dmg_redistribution *redistribution, uint32_t worke
         return false;
     }
     dmg_channel *channel = redistribution->engine->workers[worker].channel;
-    dmg_reference *reference = dmg_board_place(redistribution->references, channel, worker, segment->rank);
+    dmg_reference *reference = dmg_mailbox_reserve(redistribution->references, channel, worker, segment->rank);
     if (!reference) {
         return false;
     }
@@ -234,15 +235,15 @@ bool dmg_redistribution_offer(dmg_redistribution *redistribution, uint32_t worke
 
 bool dmg_redistribution_is_filling_up(const dmg_redistribution *redistribution)
 {
-    return (redistribution->references && dmg_board_is_filling_up(redistribution->references)) ||
-           (redistribution->values && dmg_board_is_filling_up(redistribution->values));
+    return (redistribution->references && dmg_mailbox_is_filling_up(redistribution->references)) ||
+           (redistribution->values && dmg_mailbox_is_filling_up(redistribution->values));
 }
 
 dmg_status dmg_redistribution_finish_worker(dmg_redistribution *redistribution, uint32_t worker)
 {
     /* Values are flushed with the worker's other updates. */
     return redistribution->references
-               ? dmg_board_flush(redistribution->references, redistribution->engine->workers[worker].channel, worker)
+               ? dmg_mailbox_flush(redistribution->references, redistribution->engine->workers[worker].channel, worker)
                : DMG_OK;
 }
 
@@ -401,15 +402,15 @@ static dmg_status apply_values(const struct walk *walk, uint32_t index, uint32_t
                : dmg_error(DMG_ERR_CORRUPT, "an update that another compute node passed on does not lead to this one");
 }
 
-/* Take buffers of a board until none is left. */
-static dmg_status walk_board(const struct walk *walk, uint32_t index, dmg_board *board,
-                             dmg_status (*apply)(const struct walk *walk, uint32_t index, uint32_t count))
+/* Take buffers of a mailbox until none is left. */
+static dmg_status walk_mailbox(const struct walk *walk, uint32_t index, dmg_mailbox *mailbox,
+                               dmg_status (*apply)(const struct walk *walk, uint32_t index, uint32_t count))
 {
     dmg_redistribution *redistribution = walk->redistribution;
     for (;;) {
         uint32_t count;
-        dmg_status status = dmg_board_take(board, redistribution->engine->workers[index].channel, index,
-                                           redistribution->walkers[index].received, &count);
+        dmg_status status = dmg_mailbox_receive(mailbox, redistribution->engine->workers[index].channel, index,
+                                                redistribution->walkers[index].received, &count);
         if (status == DMG_OK && count > 0) {
             status = apply(walk, index, count);
         }
@@ -419,7 +420,7 @@ static dmg_status walk_board(const struct walk *walk, uint32_t index, dmg_board 
     }
 }
 
-static dmg_board *references_of(const struct walk *walk)
+static dmg_mailbox *references_of(const struct walk *walk)
 {
     return walk->appliers->references ? walk->redistribution->references : NULL;
 }
@@ -433,10 +434,10 @@ static void run_walk(void *context, uint32_t index)
     dmg_status status = DMG_OK;
     dmg_channel_set_purpose(worker->channel, DMG_PURPOSE_UPDATES);
     if (references_of(walk)) {
-        status = walk_board(walk, index, redistribution->references, walk_references);
+        status = walk_mailbox(walk, index, redistribution->references, walk_references);
     }
     if (status == DMG_OK && redistribution->values) {
-        status = walk_board(walk, index, redistribution->values, apply_values);
+        status = walk_mailbox(walk, index, redistribution->values, apply_values);
     }
     if (status == DMG_OK) {
         status = dmg_update_coordinator_flush(&worker->remote);
@@ -451,10 +452,10 @@ static void run_walk(void *context, uint32_t index)
 static void clear(dmg_redistribution *redistribution)
 {
     if (redistribution->references) {
-        dmg_board_clear(redistribution->references);
+        dmg_mailbox_clear(redistribution->references);
     }
     if (redistribution->values) {
-        dmg_board_clear(redistribution->values);
+        dmg_mailbox_clear(redistribution->values);
     }
 }
 
@@ -463,10 +464,10 @@ static dmg_status publish(const struct walk *walk)
     const dmg_redistribution *redistribution = walk->redistribution;
     dmg_channel *channel = redistribution->engine->channel;
     dmg_purpose before = dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
-    dmg_board *of_references = references_of(walk);
-    dmg_status status = of_references ? dmg_board_publish(of_references, channel) : DMG_OK;
+    dmg_mailbox *of_references = references_of(walk);
+    dmg_status status = of_references ? dmg_mailbox_publish(of_references, channel) : DMG_OK;
     if (status == DMG_OK && redistribution->values) {
-        status = dmg_board_publish(redistribution->values, channel);
+        status = dmg_mailbox_publish(redistribution->values, channel);
     }
     dmg_channel_set_purpose(channel, before);
     return status;
@@ -480,12 +481,12 @@ static dmg_status collect(const struct walk *walk, uint32_t *buffers)
     uint32_t values = 0;
     dmg_status status = DMG_OK;
     dmg_purpose before = dmg_channel_set_purpose(channel, DMG_PURPOSE_UPDATES);
-    dmg_board *of_references = references_of(walk);
+    dmg_mailbox *of_references = references_of(walk);
     if (of_references) {
-        status = dmg_board_collect(of_references, channel, &references);
+        status = dmg_mailbox_collect(of_references, channel, &references);
     }
     if (status == DMG_OK && redistribution->values) {
-        status = dmg_board_collect(redistribution->values, channel, &values);
+        status = dmg_mailbox_collect(redistribution->values, channel, &values);
     }
     dmg_channel_set_purpose(channel, before);
     *buffers = references + values;

@@ -3,16 +3,16 @@
  * A run's side of redistribution through pool memory: which segments are passed on by reference, and walking those and
  * the values that other ranks have left for this one (DMG, section 4.3.1).
  *
- * A dense iteration sends in rounds. A round ends when the boards fill up or the edges do: what was sent is exchanged,
- * and the ranks that still have edges go on in the next one. So an iteration needs no more pool memory than a round,
- * and its updates never have to wait for room. What one chunk generates beyond the room that is left goes another way:
- * segments by value, values by direct remote updates.
+ * A dense iteration sends in rounds. A round ends when the mailboxes fill up or the edges do: what was sent is
+ * exchanged, and the ranks that still have edges go on in the next one. So an iteration needs no more pool memory than
+ * a round, and its updates never have to wait for room. What one chunk generates beyond the room that is left goes
+ * another way: segments by value, values by direct remote updates.
  */
 #ifndef DMG_CORE_ENGINE_EXCHANGE_REDISTRIBUTION_H
 #define DMG_CORE_ENGINE_EXCHANGE_REDISTRIBUTION_H
 
 #include "core/engine/runtime.h"
-#include "core/update/board.h"
+#include "core/update/mailbox.h"
 
 /** Of the item of a reference: where the segment is, and what its source gives (DMG, Fig. 14a). */
 typedef struct dmg_reference {
@@ -36,21 +36,21 @@ typedef struct dmg_redistribution dmg_redistribution;
 
 /**
  * `*redistribution` is NULL where nothing is passed on through pool memory: one member a group, or switched off. With
- * `by_owner` the workers can aim at DMG_UPDATE_BY_OWNER. Every rank calls it alike.
+ * `by_owner` the workers can be directed to DMG_UPDATE_BY_OWNER. Every rank calls it alike.
  */
 dmg_status dmg_redistribution_create(dmg_engine *engine, dmg_combine combine, bool by_reference, bool by_owner,
                                      dmg_redistribution **redistribution);
 /** NULL is allowed. */
 void dmg_redistribution_destroy(dmg_redistribution *redistribution);
 
-/** Add what the boards have counted so far. */
+/** Add what the mailboxes have counted so far. */
 void dmg_redistribution_add_traffic(const dmg_redistribution *redistribution, dmg_traffic *traffic);
 
 /** Pass a segment on, unless it or its list is too short or there is no room. */
 bool dmg_redistribution_offer(dmg_redistribution *redistribution, uint32_t worker, const dmg_foreign_segment *segment,
                               uint64_t value);
 
-/** What a walk does until the boards fill up; `*is_done` when no edges are left. */
+/** What a walk does until the mailboxes fill up; `*is_done` when no edges are left. */
 typedef dmg_status (*dmg_walk_on)(void *context, bool *is_done);
 /**
  * Walk edges and exchange what they give, in rounds. Ends with all ranks' updates applied, and no earlier than all

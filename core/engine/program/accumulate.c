@@ -30,7 +30,7 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, d
 static dmg_retrieval_plan plan_own(dmg_accumulate_run *run, dmg_accumulate_apply apply)
 {
     dmg_retrieval_plan plan = {
-        .first = run->first, .last = run->last, .deal = run->engine->deal, .apply = apply, .context = run};
+        .first = run->first, .last = run->last, .share = run->engine->share, .apply = apply, .context = run};
     add_stream(&plan, &run->values, DMG_STREAM_READ_WRITE);
     add_stream(&plan, &run->engine->store->out_degrees, DMG_STREAM_READ);
     return plan;
@@ -226,7 +226,7 @@ static dmg_retrieval_plan plan_pull(dmg_accumulate_run *run)
 {
     dmg_retrieval_plan plan = {.first = 0,
                                .last = run->engine->store->vertex_count,
-                               .deal = run->engine->deal,
+                               .share = run->engine->share,
                                .index = dmg_graph_store_index(run->engine->store, true),
                                .local_segments_only = true,
                                .apply = pull,
@@ -342,7 +342,7 @@ static dmg_status walk_edges(dmg_accumulate_run *run)
     dmg_retrieval_plan plan = run->is_pull ? plan_pull(run) : plan_push(run);
     if (run->adds_up) {
         const dmg_update_target target = {.combine = DMG_COMBINE_ADD_DOUBLE, .attributes = &run->partials[0]};
-        dmg_engine_aim(engine, run->update_method, &target);
+        dmg_engine_set_target(engine, run->update_method, &target);
     }
     if (!run->redistribution) {
         return dmg_engine_phase(engine, &plan, engine->options.threads);
@@ -376,7 +376,7 @@ static dmg_status fill_cache(dmg_accumulate_run *run)
         return DMG_OK;
     }
     dmg_retrieval_plan plan = plan_own(run, run->program->fill_cache);
-    plan.deal = dmg_groups_deal_others(&engine->groups, engine->store->vertex_count);
+    plan.share = dmg_groups_others(&engine->groups, engine->store->vertex_count);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     return dmg_engine_phase(engine, &plan, engine->options.threads);
 }

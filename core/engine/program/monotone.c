@@ -56,7 +56,7 @@ static dmg_retrieval_plan plan_cached(dmg_monotone_run *run, dmg_phase_apply app
 static dmg_retrieval_plan plan_own(dmg_monotone_run *run, dmg_phase_apply apply)
 {
     dmg_retrieval_plan plan = plan_cached(run, apply);
-    plan.deal = run->engine->deal;
+    plan.share = run->engine->share;
     return plan;
 }
 
@@ -68,7 +68,7 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, u
 
 /*
  * Sparse updates by owner: a vertex is updated in the pool by the one rank that walks it, and by nobody else, so that
- * nothing has to be locked. Several groups have no board in common.
+ * nothing has to be locked. Several groups have no mailbox in common.
  */
 static bool passes_sparse_updates_to_owners(const dmg_engine *engine)
 {
@@ -76,7 +76,7 @@ static bool passes_sparse_updates_to_owners(const dmg_engine *engine)
            dmg_update_sparse_by_owner(dmg_client_capabilities(engine->client), engine->options.updates);
 }
 
-static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
+static void set_target(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
 {
     dmg_engine *engine = run->engine;
     bool by_owner = passes_sparse_updates_to_owners(engine);
@@ -91,7 +91,7 @@ static void aim(dmg_monotone_run *run, dmg_density density, uint64_t arcs)
     /* In sparse iterations nobody caches anything: owners are of use only as those who need not lock. */
     bool has_no_owners = engine->update_method == DMG_UPDATE_BY_OWNER &&
                          ((density == DMG_DENSITY_SPARSE && !by_owner) || engine->groups.members_max == 1);
-    dmg_engine_aim(engine, is_few || has_no_owners ? DMG_UPDATE_DIRECT : engine->update_method, &target);
+    dmg_engine_set_target(engine, is_few || has_no_owners ? DMG_UPDATE_DIRECT : engine->update_method, &target);
 }
 
 /* ---- shared by the specialised loops ---- */
@@ -291,7 +291,7 @@ static dmg_status make_cache(dmg_monotone_run *run)
     }
     dmg_retrieval_plan plan = plan_cached(run, run->program->fill_cache);
     if (run->cache_state == DMG_CACHE_OWN) {
-        plan.deal = dmg_groups_deal_others(&engine->groups, engine->store->vertex_count);
+        plan.share = dmg_groups_others(&engine->groups, engine->store->vertex_count);
     }
     add_stream(&plan, &run->values, 1, DMG_STREAM_READ);
     run->cache_state = DMG_CACHE_VALID;
@@ -346,7 +346,7 @@ static dmg_status pull_dense(dmg_monotone_run *run)
     }
     dmg_retrieval_plan plan = {.first = 0,
                                .last = engine->store->vertex_count,
-                               .deal = engine->deal,
+                               .share = engine->share,
                                .select = run->program->pull_select,
                                .apply = run->program->pull,
                                .local_segments_only = true,
@@ -544,7 +544,7 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     dmg_iteration row = {.active_vertices = size->vertices, .density = choose_density(run, size)};
     row.direction = row.density == DMG_DENSITY_DENSE ? choose_direction(run, size, *walked) : DMG_DIRECTION_PUSH;
     *walked += size->arcs;
-    aim(run, row.density, size->arcs);
+    set_target(run, row.density, size->arcs);
     dmg_status status =
         row.density == DMG_DENSITY_DENSE ? iterate_dense(run, row.direction, size) : iterate_sparse(run, size);
     if (status != DMG_OK) {

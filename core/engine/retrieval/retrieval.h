@@ -82,7 +82,7 @@ typedef struct dmg_foreign_segment {
 typedef struct dmg_retrieval_plan {
     uint64_t first; /**< the vertices of the phase; a multiple of 64 */
     uint64_t last;
-    dmg_deal deal; /**< which of them this compute node takes; zero: all */
+    dmg_block_cyclic share; /**< which of them this compute node takes; zero: all */
     uint32_t stream_count;
     dmg_stream streams[DMG_STREAMS_MAX];
     const dmg_range_array *selected_values; /**< NULL: none */

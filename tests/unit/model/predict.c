@@ -16,20 +16,20 @@
 #define NEAR(value, expected) CU_ASSERT_DOUBLE_EQUAL(value, expected, 1e-6 * ((expected) + 1))
 #define CNS_MOST              4
 
-/* ---- runs of one stretch ---- */
+/* ---- runs of one superstep ---- */
 
 typedef struct small_run {
     dmg_predict_run run;
-    dmg_predict_stretch stretch;
+    dmg_predict_superstep superstep;
     dmg_predict_share shares[CNS_MOST];
 } small_run;
 
 static void begin(small_run *small, uint32_t cns)
 {
-    *small = (small_run){.run = {.mns = 1, .cns = cns, .workers = 1, .most_loaded = 1, .stretch_count = 1},
-                         .stretch = {.lone_workers = 1}};
-    small->run.stretches = &small->stretch;
-    small->stretch.shares = small->run.shares = small->shares;
+    *small = (small_run){.run = {.mns = 1, .cns = cns, .workers = 1, .most_loaded = 1, .superstep_count = 1},
+                         .superstep = {.lone_workers = 1}};
+    small->run.supersteps = &small->superstep;
+    small->superstep.shares = small->run.shares = small->shares;
 }
 
 static dmg_link_settings link_of(dmg_link_cell cell, double value)
@@ -75,7 +75,7 @@ static void latency_alone_counts_rounds_that_follow_each_other(void)
     NEAR(found.total_ns, 5000);
     CU_ASSERT_EQUAL(found.bound, DMG_PREDICT_LATENCY);
     small.run.workers = 2;
-    small.stretch.lone_workers = 2; /* they share the rounds */
+    small.superstep.lone_workers = 2; /* they share the rounds */
     NEAR(predict(&small, &link, 1, 1).total_ns, 2500);
 }
 
@@ -136,7 +136,7 @@ static void compute_nodes_share_a_memory_nodes_link(void)
     dmg_link_settings link = link_of(DMG_LINK_WRITE_BANDWIDTH, 10);
     dmg_prediction found = predict(&small, &link, 1, 2);
     NEAR(found.total_ns, 2e5);
-    NEAR(found.bound_stretches, 1);
+    NEAR(found.bound_supersteps, 1);
     small.run.mns = 2;
     small.run.most_loaded = 0.75;
     NEAR(predict(&small, &link, 2, 2).total_ns, 1.5e5);
@@ -236,7 +236,7 @@ static void slowest_compute_node_and_barriers_make_an_iteration(void)
     begin(&small, 2);
     small.shares[0].busy_ns = 1000;
     small.shares[1].busy_ns = 3000;
-    small.stretch.barriers = 3;
+    small.superstep.barriers = 3;
     dmg_link_settings link = link_of(DMG_LINK_MESSAGE_LATENCY, 1000);
     dmg_prediction found = predict(&small, &link, 1, 2);
     NEAR(found.total_ns, 3000 + 3000);
@@ -253,7 +253,7 @@ static void what_every_compute_node_reads_whole_is_not_divided(void)
     small.shares[0].mapped_bytes = 1000;
     small.shares[0].mapped_spans = 1;
     small.shares[0].mapped_waits = 1;
-    small.stretch.whole_bytes = 600;
+    small.superstep.whole_bytes = 600;
     dmg_link_settings link = link_of(DMG_LINK_CHANNEL_READ_BANDWIDTH, 1);
     NEAR(predict(&small, &link, 1, 1).total_ns, 1000);
     NEAR(predict(&small, &link, 1, 4).total_ns, 600 + 100);
@@ -302,7 +302,7 @@ static void slower_links_are_never_faster(void)
     for (int trial = 0; trial < 300; trial++) {
         small_run small;
         begin(&small, 1 + (uint32_t)(trial % 3));
-        small.stretch.barriers = trial % 4;
+        small.superstep.barriers = trial % 4;
         for (uint32_t node = 0; node < small.run.cns; node++) {
             draw_share(&random, &small.shares[node]);
         }
@@ -382,20 +382,20 @@ static void reports_are_read(void)
     CU_ASSERT_EQUAL(run.mns, 2);
     CU_ASSERT_EQUAL(run.cns, 2);
     CU_ASSERT_EQUAL(run.workers, 2);
-    CU_ASSERT_EQUAL(run.stretch_count, 3);
+    CU_ASSERT_EQUAL(run.superstep_count, 3);
     CU_ASSERT_TRUE(run.has_node_rows);
     NEAR(run.measured_ns, 50000);
     NEAR(run.most_loaded, 0.75);
-    const dmg_predict_share *share = &run.stretches[1].shares[1];
+    const dmg_predict_share *share = &run.supersteps[1].shares[1];
     NEAR(share->busy_ns, 15000 - 300 - (1000 - 300) / 2.0); /* waits are of both workers */
     NEAR(share->post_ns, 50);
     NEAR(share->serial_rounds[DMG_OPERATION_READ], 1);
     NEAR(share->serial_rounds[DMG_OPERATION_MESSAGE], 0); /* its round was the barrier's */
     NEAR(share->mapped_lines, 10);
-    NEAR(run.stretches[1].whole_bytes, 320);
-    NEAR(run.stretches[0].barriers, 1);
-    NEAR(run.stretches[0].shares[0].busy_ns, 50000 - 2 * 20000 - 800); /* what the iterations do not have */
-    NEAR(run.stretches[0].lone_workers, 1);
+    NEAR(run.supersteps[1].whole_bytes, 320);
+    NEAR(run.supersteps[0].barriers, 1);
+    NEAR(run.supersteps[0].shares[0].busy_ns, 50000 - 2 * 20000 - 800); /* what the iterations do not have */
+    NEAR(run.supersteps[0].lone_workers, 1);
     dmg_predict_run_free(&run);
 }
 

@@ -74,11 +74,11 @@ static void the_mean_of_algorithms_is_geometric(void)
 
 /* ---- sensitivity ---- */
 
-/** A run of one stretch, and what was measured of it. */
+/** A run of one superstep, and what was measured of it. */
 typedef struct small_work {
     dmg_link_work work;
     dmg_predict_run run;
-    dmg_predict_stretch stretch;
+    dmg_predict_superstep superstep;
     dmg_predict_share share;
 } small_work;
 
@@ -86,15 +86,15 @@ typedef struct small_work {
  * a link of 1 us and 1 GB/s. The model says 12 ms, and that is what was measured. */
 static void reads_one_by_one(small_work *of)
 {
-    *of =
-        (small_work){.run = {.has_link = true, .mns = 1, .cns = 1, .workers = 1, .most_loaded = 1, .stretch_count = 1},
-                     .stretch = {.lone_workers = 1},
-                     .share = {.busy_ns = 10e6}};
+    *of = (small_work){
+        .run = {.has_link = true, .mns = 1, .cns = 1, .workers = 1, .most_loaded = 1, .superstep_count = 1},
+        .superstep = {.lone_workers = 1},
+        .share = {.busy_ns = 10e6}};
     of->share.operations[DMG_OPERATION_READ] = of->share.rounds[DMG_OPERATION_READ] = 1000;
     of->share.serial_rounds[DMG_OPERATION_READ] = 1000;
     of->share.bytes[DMG_OPERATION_READ] = 1000 * 1000;
-    of->stretch.shares = of->run.shares = &of->share;
-    of->run.stretches = &of->stretch;
+    of->superstep.shares = of->run.shares = &of->share;
+    of->run.supersteps = &of->superstep;
     of->run.ran_on = (dmg_link_settings){.name = "test", .line_bytes = 1};
     of->run.ran_on.cells[DMG_LINK_READ_LATENCY] = 1000;
     of->run.ran_on.cells[DMG_LINK_READ_BANDWIDTH] = 1;

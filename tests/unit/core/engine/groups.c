@@ -498,13 +498,13 @@ static void the_first_groups_of_the_paper_are_two_of_four(void)
     CU_ASSERT_EQUAL(full.group, 5);
 }
 
-/* Take all chunks that a deal gives of [first, last). */
-static void take_dealt(uint64_t first, uint64_t last, const dmg_deal *deal, uint8_t *taken)
+/* Take all chunks that a share gives of [first, last). */
+static void take_block_cyclic(uint64_t first, uint64_t last, const dmg_block_cyclic *share, uint8_t *taken)
 {
     static dmg_chunks chunks;
     uint64_t at;
     uint32_t count;
-    dmg_chunks_reset_dealt(&chunks, first, last, deal, 3, 192);
+    dmg_chunks_reset_block_cyclic(&chunks, first, last, share, 3, 192);
     for (uint32_t worker = 0; dmg_chunks_take(&chunks, worker % 3, &at, &count); worker++) {
         CU_ASSERT_EQUAL(at % 64, 0);
         CU_ASSERT_TRUE(count > 0 && count <= 192 && at >= first && at + count <= last);
@@ -537,15 +537,15 @@ static void every_vertex_is_walked_by_one_rank_and_deposited_by_the_other_groups
                 memset(others, 0, sizeof others);
                 for (uint32_t rank = 0; rank < ranks; rank++) {
                     const dmg_groups groups = dmg_groups_of(rank, ranks, partitions, DMG_CACHING_PARTITION);
-                    const dmg_deal deal = dmg_groups_deal_own(&groups, vertices);
-                    const dmg_deal rest = dmg_groups_deal_others(&groups, vertices);
+                    const dmg_block_cyclic share = dmg_groups_own(&groups, vertices);
+                    const dmg_block_cyclic rest = dmg_groups_others(&groups, vertices);
                     /* Partitions of equal size, begun at multiples of 64. */
                     uint64_t size = (vertices / groups.members + 63) / 64 * 64;
                     uint64_t first = size * groups.member < vertices ? size * groups.member : vertices;
                     uint64_t last =
                         groups.member + 1 == groups.members || first + size > vertices ? vertices : first + size;
-                    take_dealt(first, last, &deal, own);
-                    take_dealt(first, last, &rest, others);
+                    take_block_cyclic(first, last, &share, own);
+                    take_block_cyclic(first, last, &rest, others);
                     group_count = groups.group_count;
                 }
                 CU_ASSERT_EQUAL(differing_from(own, 0, vertices, 1), 0);

@@ -1,13 +1,14 @@
 /*
- * The parts of a memory node that need no transport: the space, the allocator, the catalog and tenancy.
+ * The parts of a memory node that need no transport: the page allocator, the segment allocator, the catalog and the
+ * references of jobs.
  */
 #include "unit/support/suite.h"
 
 #include "core/base/error.h"
 #include "core/pool/catalog.h"
+#include "core/pool/job_references.h"
+#include "core/pool/page_allocator.h"
 #include "core/pool/segment_allocator.h"
-#include "core/pool/space.h"
-#include "core/pool/tenancy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,59 +36,59 @@ static bool message_has(const char *words)
 
 /* ---- space ---- */
 
-static void space_takes_low_memory_first_and_merges_what_comes_back(void)
+static void the_page_allocator_takes_low_memory_first_and_merges_what_comes_back(void)
 {
-    dmg_space *space;
+    dmg_page_allocator *space;
     uint64_t first, second, third, dirty;
-    CU_ASSERT_EQUAL_FATAL(dmg_space_create(PAGE, 9 * PAGE, 100, &space), DMG_OK);
-    CU_ASSERT_TRUE(dmg_space_take(space, 2 * PAGE, PAGE, 0, &first, &dirty));
+    CU_ASSERT_EQUAL_FATAL(dmg_page_allocator_create(PAGE, 9 * PAGE, 100, &space), DMG_OK);
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 2 * PAGE, PAGE, 0, &first, &dirty));
     CU_ASSERT_EQUAL(first, PAGE);
     CU_ASSERT_EQUAL(dirty, 0);
-    CU_ASSERT_TRUE(dmg_space_take(space, 3 * PAGE, PAGE, 0, &second, &dirty));
-    CU_ASSERT_TRUE(dmg_space_take(space, 3 * PAGE, PAGE, 0, &third, &dirty));
-    CU_ASSERT_FALSE(dmg_space_take(space, PAGE, PAGE, 0, &third, &dirty));
-    CU_ASSERT_TRUE(dmg_space_give(space, first, 2 * PAGE));
-    CU_ASSERT_TRUE(dmg_space_give(space, third, 3 * PAGE));
-    CU_ASSERT_FALSE(dmg_space_take(space, 4 * PAGE, PAGE, 0, &first, &dirty));
-    CU_ASSERT_TRUE(dmg_space_give(space, second, 3 * PAGE));
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 3 * PAGE, PAGE, 0, &second, &dirty));
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 3 * PAGE, PAGE, 0, &third, &dirty));
+    CU_ASSERT_FALSE(dmg_page_allocator_allocate(space, PAGE, PAGE, 0, &third, &dirty));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, first, 2 * PAGE));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, third, 3 * PAGE));
+    CU_ASSERT_FALSE(dmg_page_allocator_allocate(space, 4 * PAGE, PAGE, 0, &first, &dirty));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, second, 3 * PAGE));
     uint64_t left, largest;
-    dmg_space_left(space, &left, &largest);
+    dmg_page_allocator_left(space, &left, &largest);
     CU_ASSERT_EQUAL(left, 8 * PAGE);
     CU_ASSERT_EQUAL(largest, 8 * PAGE);
-    dmg_space_destroy(space);
+    dmg_page_allocator_destroy(space);
 }
 
-static void space_knows_what_was_never_used(void)
+static void the_page_allocator_knows_what_was_never_used(void)
 {
-    dmg_space *space;
+    dmg_page_allocator *space;
     uint64_t offset, dirty;
-    CU_ASSERT_EQUAL_FATAL(dmg_space_create(PAGE, 101 * PAGE, 100, &space), DMG_OK);
-    CU_ASSERT_TRUE(dmg_space_take(space, 3 * PAGE, PAGE, 0, &offset, &dirty));
+    CU_ASSERT_EQUAL_FATAL(dmg_page_allocator_create(PAGE, 101 * PAGE, 100, &space), DMG_OK);
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 3 * PAGE, PAGE, 0, &offset, &dirty));
     CU_ASSERT_EQUAL(dirty, 0);
-    CU_ASSERT_TRUE(dmg_space_give(space, offset, 3 * PAGE));
-    CU_ASSERT_TRUE(dmg_space_take(space, 10 * PAGE, PAGE, 0, &offset, &dirty));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, offset, 3 * PAGE));
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 10 * PAGE, PAGE, 0, &offset, &dirty));
     CU_ASSERT_EQUAL(offset, PAGE);
     CU_ASSERT_EQUAL(dirty, 3 * PAGE);
-    CU_ASSERT_TRUE(dmg_space_take(space, 16 * PAGE, 16 * PAGE, 0, &offset, &dirty));
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 16 * PAGE, 16 * PAGE, 0, &offset, &dirty));
     CU_ASSERT_EQUAL(offset, 16 * PAGE);
     CU_ASSERT_EQUAL(dirty, 0);
-    dmg_space_destroy(space);
+    dmg_page_allocator_destroy(space);
 }
 
-static void space_refuses_what_it_cannot_remember(void)
+static void the_page_allocator_refuses_what_it_cannot_remember(void)
 {
-    dmg_space *space;
+    dmg_page_allocator *space;
     uint64_t offset, dirty;
-    CU_ASSERT_EQUAL_FATAL(dmg_space_create(PAGE, 11 * PAGE, 2, &space), DMG_OK);
-    CU_ASSERT_TRUE(dmg_space_take(space, 10 * PAGE, PAGE, 0, &offset, &dirty));
-    CU_ASSERT_TRUE(dmg_space_give(space, 2 * PAGE, PAGE));
-    CU_ASSERT_TRUE(dmg_space_give(space, 4 * PAGE, PAGE));
-    CU_ASSERT_FALSE(dmg_space_give(space, 6 * PAGE, PAGE));
-    CU_ASSERT_TRUE(dmg_space_give(space, 3 * PAGE, PAGE));
-    CU_ASSERT_TRUE(dmg_space_give(space, 6 * PAGE, PAGE));
-    dmg_space_destroy(space);
-    CU_ASSERT_EQUAL(dmg_space_create(PAGE, PAGE, 2, &space), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_space_create(PAGE, PAGE + 1, 2, &space), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL_FATAL(dmg_page_allocator_create(PAGE, 11 * PAGE, 2, &space), DMG_OK);
+    CU_ASSERT_TRUE(dmg_page_allocator_allocate(space, 10 * PAGE, PAGE, 0, &offset, &dirty));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, 2 * PAGE, PAGE));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, 4 * PAGE, PAGE));
+    CU_ASSERT_FALSE(dmg_page_allocator_free(space, 6 * PAGE, PAGE));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, 3 * PAGE, PAGE));
+    CU_ASSERT_TRUE(dmg_page_allocator_free(space, 6 * PAGE, PAGE));
+    dmg_page_allocator_destroy(space);
+    CU_ASSERT_EQUAL(dmg_page_allocator_create(PAGE, PAGE, 2, &space), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_page_allocator_create(PAGE, PAGE + 1, 2, &space), DMG_ERR_ARGUMENT);
 }
 
 /* ---- allocator ---- */
@@ -489,12 +490,12 @@ static void catalog_is_bounded(void)
     dmg_catalog_destroy(catalog);
 }
 
-/* ---- tenancy ---- */
+/* ---- references ---- */
 
-static dmg_status attach(dmg_tenancy *tenancy, uint64_t job, uint64_t client)
+static dmg_status attach(dmg_job_references *references, uint64_t job, uint64_t client)
 {
     static const dmg_pool_owner nobody;
-    return dmg_tenancy_attach(tenancy, job, "a job", &nobody, client);
+    return dmg_job_references_attach(references, job, "a job", &nobody, client);
 }
 
 typedef struct released_jobs {
@@ -511,27 +512,27 @@ static void note_release(void *context, uint64_t job, bool is_kept)
     released->kept_count += is_kept;
 }
 
-static void a_job_is_released_when_its_last_tenant_has_gone(void)
+static void a_job_is_released_when_its_last_member_has_gone(void)
 {
     released_jobs released = {0};
-    dmg_tenancy *tenancy;
-    CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 0, 1), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(attach(tenancy, 10, 1), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 20, 2), DMG_OK);
-    CU_ASSERT_TRUE(dmg_tenancy_is_attached(tenancy, 10, 1));
-    CU_ASSERT_FALSE(dmg_tenancy_is_attached(tenancy, 20, 1));
-    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 20, 1), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 1), DMG_OK);
+    dmg_job_references *references;
+    CU_ASSERT_EQUAL_FATAL(dmg_job_references_create(note_release, &released, &references), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 0, 1), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(attach(references, 10, 1), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 20, 2), DMG_OK);
+    CU_ASSERT_TRUE(dmg_job_references_is_attached(references, 10, 1));
+    CU_ASSERT_FALSE(dmg_job_references_is_attached(references, 20, 1));
+    CU_ASSERT_EQUAL(dmg_job_references_detach(references, 20, 1), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_job_references_detach(references, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_references_detach(references, 10, 1), DMG_OK);
     CU_ASSERT_EQUAL(released.count, 0);
-    dmg_tenancy_client_gone(tenancy, 2, false);
+    dmg_job_references_client_gone(references, 2, false);
     CU_ASSERT_EQUAL(released.count, 2);
     CU_ASSERT_EQUAL(released.jobs[0] + released.jobs[1], 30);
-    CU_ASSERT_FALSE(dmg_tenancy_is_attached(tenancy, 10, 2));
-    dmg_tenancy_destroy(tenancy);
+    CU_ASSERT_FALSE(dmg_job_references_is_attached(references, 10, 2));
+    dmg_job_references_destroy(references);
 }
 
 static void note_settled(void *context, uint64_t job)
@@ -543,90 +544,90 @@ static void note_settled(void *context, uint64_t job)
 static void a_lost_member_keeps_no_job_and_is_owed_until_its_end(void)
 {
     released_jobs released = {0};
-    dmg_tenancy *tenancy;
-    CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 10, 1), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 10, 2), DMG_OK);
-    CU_ASSERT_EQUAL(attach(tenancy, 20, 2), DMG_OK);
-    CU_ASSERT_TRUE(dmg_tenancy_has_others(tenancy, 10, 1));
-    CU_ASSERT_FALSE(dmg_tenancy_has_others(tenancy, 20, 2));
-    dmg_tenancy_client_gone(tenancy, 2, true);
+    dmg_job_references *references;
+    CU_ASSERT_EQUAL_FATAL(dmg_job_references_create(note_release, &released, &references), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 10, 1), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 10, 2), DMG_OK);
+    CU_ASSERT_EQUAL(attach(references, 20, 2), DMG_OK);
+    CU_ASSERT_TRUE(dmg_job_references_has_others(references, 10, 1));
+    CU_ASSERT_FALSE(dmg_job_references_has_others(references, 20, 2));
+    dmg_job_references_client_gone(references, 2, true);
     CU_ASSERT_EQUAL(released.count, 1);
     CU_ASSERT_EQUAL(released.jobs[0], 20);
-    CU_ASSERT_FALSE(dmg_tenancy_is_attached(tenancy, 10, 2));
-    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 2), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_TRUE(dmg_tenancy_has_lost(tenancy, 10));
-    CU_ASSERT_TRUE(dmg_tenancy_has_lost(tenancy, 20));
-    CU_ASSERT_TRUE(dmg_tenancy_has_others(tenancy, 10, 1));
-    CU_ASSERT_EQUAL(dmg_tenancy_detach(tenancy, 10, 1), DMG_OK);
+    CU_ASSERT_FALSE(dmg_job_references_is_attached(references, 10, 2));
+    CU_ASSERT_EQUAL(dmg_job_references_detach(references, 10, 2), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_TRUE(dmg_job_references_has_lost(references, 10));
+    CU_ASSERT_TRUE(dmg_job_references_has_lost(references, 20));
+    CU_ASSERT_TRUE(dmg_job_references_has_others(references, 10, 1));
+    CU_ASSERT_EQUAL(dmg_job_references_detach(references, 10, 1), DMG_OK);
     CU_ASSERT_EQUAL(released.count, 2);
     uint32_t position = 0, lost = 0;
     uint64_t job, client;
-    while (dmg_tenancy_next_lost(tenancy, &position, &job, &client)) {
+    while (dmg_job_references_next_lost(references, &position, &job, &client)) {
         lost += client == 2;
     }
     CU_ASSERT_EQUAL(lost, 3);
-    dmg_tenancy_client_ended(tenancy, 1, note_settled);
+    dmg_job_references_client_ended(references, 1, note_settled);
     CU_ASSERT_EQUAL(released.settled, 0);
-    dmg_tenancy_client_ended(tenancy, 2, note_settled);
+    dmg_job_references_client_ended(references, 2, note_settled);
     CU_ASSERT_EQUAL(released.settled, 30);
-    CU_ASSERT_FALSE(dmg_tenancy_has_lost(tenancy, 10));
+    CU_ASSERT_FALSE(dmg_job_references_has_lost(references, 10));
     CU_ASSERT_EQUAL(released.count, 2);
-    dmg_tenancy_destroy(tenancy);
+    dmg_job_references_destroy(references);
 }
 
 static void what_a_job_keeps_is_dropped_when_nobody_is_in_it(void)
 {
     released_jobs released = {0};
-    dmg_tenancy *tenancy;
-    CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
+    dmg_job_references *references;
+    CU_ASSERT_EQUAL_FATAL(dmg_job_references_create(note_release, &released, &references), DMG_OK);
     for (uint64_t job = 10; job <= 30; job += 10) {
-        CU_ASSERT_EQUAL(attach(tenancy, job, 1), DMG_OK);
+        CU_ASSERT_EQUAL(attach(references, job, 1), DMG_OK);
     }
-    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 30), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 10), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, 10), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 0);
-    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_ERR_EXISTS);
-    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 20), DMG_ERR_NOT_FOUND);
-    dmg_tenancy_client_gone(tenancy, 1, false);
+    CU_ASSERT_EQUAL(dmg_job_references_keep(references, 30), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_references_keep(references, 10), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_references_keep(references, 10), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_references_next_kept(references, 0), 0);
+    CU_ASSERT_EQUAL(dmg_job_references_drop(references, 10), DMG_ERR_EXISTS);
+    CU_ASSERT_EQUAL(dmg_job_references_drop(references, 20), DMG_ERR_NOT_FOUND);
+    dmg_job_references_client_gone(references, 1, false);
     CU_ASSERT_EQUAL(released.count, 3);
     CU_ASSERT_EQUAL(released.kept_count, 2);
-    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 10);
-    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 10), 30);
-    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 30), 0);
-    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_tenancy_drop(tenancy, 10), DMG_ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(dmg_tenancy_next_kept(tenancy, 0), 30);
-    dmg_tenancy_destroy(tenancy);
+    CU_ASSERT_EQUAL(dmg_job_references_next_kept(references, 0), 10);
+    CU_ASSERT_EQUAL(dmg_job_references_next_kept(references, 10), 30);
+    CU_ASSERT_EQUAL(dmg_job_references_next_kept(references, 30), 0);
+    CU_ASSERT_EQUAL(dmg_job_references_drop(references, 10), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_job_references_drop(references, 10), DMG_ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(dmg_job_references_next_kept(references, 0), 30);
+    dmg_job_references_destroy(references);
 }
 
-static void tenancy_is_bounded(void)
+static void job_references_are_bounded(void)
 {
     released_jobs released = {0};
-    dmg_tenancy *tenancy;
-    CU_ASSERT_EQUAL_FATAL(dmg_tenancy_create(note_release, &released, &tenancy), DMG_OK);
+    dmg_job_references *references;
+    CU_ASSERT_EQUAL_FATAL(dmg_job_references_create(note_release, &released, &references), DMG_OK);
     uint32_t wrong = 0;
-    for (uint64_t index = 1; index <= DMG_TENANCY_ATTACHMENTS_MAX; index++) {
-        wrong += attach(tenancy, index, 1) != DMG_OK;
+    for (uint64_t index = 1; index <= DMG_JOB_REFERENCES_ATTACHMENTS_MAX; index++) {
+        wrong += attach(references, index, 1) != DMG_OK;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(attach(tenancy, 1, 2), DMG_ERR_LIMIT);
-    for (uint64_t job = 1; job <= DMG_TENANCY_KEPT_MAX; job++) {
-        wrong += dmg_tenancy_keep(tenancy, job) != DMG_OK;
+    CU_ASSERT_EQUAL(attach(references, 1, 2), DMG_ERR_LIMIT);
+    for (uint64_t job = 1; job <= DMG_JOB_REFERENCES_KEPT_MAX; job++) {
+        wrong += dmg_job_references_keep(references, job) != DMG_OK;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(dmg_tenancy_keep(tenancy, DMG_TENANCY_KEPT_MAX + 1), DMG_ERR_LIMIT);
-    dmg_tenancy_destroy(tenancy);
+    CU_ASSERT_EQUAL(dmg_job_references_keep(references, DMG_JOB_REFERENCES_KEPT_MAX + 1), DMG_ERR_LIMIT);
+    dmg_job_references_destroy(references);
 }
 
 int main(int argc, char **argv)
 {
     static const dmg_test memory_tests[] = {
-        DMG_TEST(space_takes_low_memory_first_and_merges_what_comes_back),
-        DMG_TEST(space_knows_what_was_never_used),
-        DMG_TEST(space_refuses_what_it_cannot_remember),
+        DMG_TEST(the_page_allocator_takes_low_memory_first_and_merges_what_comes_back),
+        DMG_TEST(the_page_allocator_knows_what_was_never_used),
+        DMG_TEST(the_page_allocator_refuses_what_it_cannot_remember),
         DMG_TEST(extents_are_zeroed_aligned_and_never_overlap),
         DMG_TEST(a_whole_segment_can_be_one_extent),
         DMG_TEST(exhaustion_says_what_is_left_and_small_extents_use_the_last_page),
@@ -644,10 +645,10 @@ int main(int argc, char **argv)
     static const dmg_test catalog_tests[] = {
         DMG_TEST(catalog_finds_by_name_and_refuses_twice),
         DMG_TEST(catalog_is_bounded),
-        DMG_TEST(a_job_is_released_when_its_last_tenant_has_gone),
+        DMG_TEST(a_job_is_released_when_its_last_member_has_gone),
         DMG_TEST(a_lost_member_keeps_no_job_and_is_owed_until_its_end),
         DMG_TEST(what_a_job_keeps_is_dropped_when_nobody_is_in_it),
-        DMG_TEST(tenancy_is_bounded),
+        DMG_TEST(job_references_are_bounded),
         {NULL, NULL},
     };
     if (dmg_suite_add("memory", NULL, NULL, memory_tests) || dmg_suite_add("catalog", NULL, NULL, catalog_tests)) {

@@ -384,16 +384,16 @@ static const size_t request_bytes[] = {
     sizeof(dmg_pool_extent_request),
     sizeof(dmg_pool_header),
     sizeof(dmg_pool_attach_request),
-    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_job_request),
     sizeof(dmg_pool_update_request),
-    sizeof(dmg_pool_tenant_request),
-    sizeof(dmg_pool_tenant_request),
-    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_job_request),
+    sizeof(dmg_pool_job_request),
+    sizeof(dmg_pool_job_request),
     sizeof(dmg_pool_header),
     sizeof(dmg_pool_header),
     sizeof(dmg_pool_admin_request),
     sizeof(dmg_pool_header),
-    sizeof(dmg_pool_tenant_request),
+    sizeof(dmg_pool_job_request),
     sizeof(dmg_catalog_put_request),
     sizeof(dmg_catalog_name_request),
     sizeof(dmg_catalog_name_request),
@@ -455,8 +455,8 @@ static void bad_values_are_answered_with_an_error(void)
     CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_ZERO, &extent, sizeof extent), DMG_ERR_NOT_FOUND);
     dmg_pool_attach_request attach = {.header = header};
     CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_ATTACH, &attach, sizeof attach), DMG_ERR_DENIED);
-    dmg_pool_tenant_request tenant = {.header = header, .job = 0};
-    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_DETACH, &tenant, sizeof tenant), DMG_ERR_NOT_FOUND);
+    dmg_pool_job_request reference = {.header = header, .job = 0};
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_DETACH, &reference, sizeof reference), DMG_ERR_NOT_FOUND);
     dmg_catalog_put_request put = {.header = header, .name = "name", .bytes = UINT64_MAX};
     CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_PUT, &put, sizeof put), DMG_ERR_PROTOCOL);
     put.bytes = 1;
@@ -477,11 +477,11 @@ static void bad_values_are_answered_with_an_error(void)
     names.name[0] = '\0';
     memset(names.prefix, 'n', sizeof names.prefix);
     CU_ASSERT_EQUAL(send_raw(0, DMG_CATALOG_NEXT, &names, sizeof names), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEEP, &tenant, sizeof tenant), DMG_ERR_ARGUMENT);
-    tenant.job = UINT64_MAX;
-    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEEP, &tenant, sizeof tenant), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_DROP, &tenant, sizeof tenant), DMG_OK);
-    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEPT, &tenant, sizeof tenant), DMG_OK);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEEP, &reference, sizeof reference), DMG_ERR_ARGUMENT);
+    reference.job = UINT64_MAX;
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEEP, &reference, sizeof reference), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_DROP, &reference, sizeof reference), DMG_OK);
+    CU_ASSERT_EQUAL(send_raw(0, DMG_POOL_KEPT, &reference, sizeof reference), DMG_OK);
     dmg_job_join_request join = {.header = header, .name = "job", .rank = 1, .size = 1};
     CU_ASSERT_EQUAL(send_raw(0, DMG_JOB_JOIN, &join, sizeof join), DMG_ERR_ARGUMENT);
     join = (dmg_job_join_request){.header = header, .name = "job", .rank = 0, .size = UINT32_MAX};

@@ -75,9 +75,9 @@ static void a_job_cannot_free_or_keep_the_memory_of_another(void)
         CU_ASSERT_EQUAL(refused_for_rights(node), 1);
         dmg_pool_allocate_request allocate = {.header = dmg_pool_header_make(), .job = pool.job.id, .bytes = 4096};
         CU_ASSERT_EQUAL(send_raw(&stranger, node, DMG_POOL_ALLOCATE, &allocate, sizeof allocate), DMG_ERR_ARGUMENT);
-        dmg_pool_tenant_request tenant = {.header = dmg_pool_header_make(), .job = pool.job.id};
-        CU_ASSERT_EQUAL(send_raw(&stranger, node, DMG_POOL_KEEP, &tenant, sizeof tenant), DMG_ERR_ARGUMENT);
-        CU_ASSERT_EQUAL(send_raw(&stranger, node, DMG_POOL_DETACH, &tenant, sizeof tenant), DMG_ERR_NOT_FOUND);
+        dmg_pool_job_request reference = {.header = dmg_pool_header_make(), .job = pool.job.id};
+        CU_ASSERT_EQUAL(send_raw(&stranger, node, DMG_POOL_KEEP, &reference, sizeof reference), DMG_ERR_ARGUMENT);
+        CU_ASSERT_EQUAL(send_raw(&stranger, node, DMG_POOL_DETACH, &reference, sizeof reference), DMG_ERR_NOT_FOUND);
         dmg_pool_extent_request zero = {.header = dmg_pool_header_make(), .offset = dmg_address_offset(address)};
         CU_ASSERT_EQUAL(send_raw(&stranger, node, DMG_POOL_ZERO, &zero, sizeof zero), DMG_ERR_NOT_FOUND);
         value = 0;

@@ -463,7 +463,8 @@ static void late_partitions_are_not_starved(void)
 
 /* ---- which node a list goes to ---- */
 
-/** Place all lists of a graph, once at a stretch and once as loaders of random ranges, and add up each node's arcs. */
+/** Place all lists of a graph, once in one go and once as loaders of random ranges, and add up each node's arcs.
+ */
 static void place(const dmg_pool_shares *shares, uint64_t vertices, const uint64_t *offsets, dmg_random *random,
                   uint64_t *arcs)
 {

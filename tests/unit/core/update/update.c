@@ -59,7 +59,7 @@ static void *updater_main(void *argument)
                                                         DMG_VALUE_BUFFER_BYTES_DEFAULT, &coordinator);
     }
     if (updater->status == DMG_OK) {
-        dmg_update_coordinator_aim(&coordinator, updater->method, &updater->target);
+        dmg_update_coordinator_set_target(&coordinator, updater->method, &updater->target);
         for (uint32_t i = 0; i < UPDATES; i++) {
             uint32_t vertex = updater->vertex_of(&random);
             dmg_update_coordinator_update(&coordinator, vertex, updater->value_of(&random));
@@ -257,7 +257,7 @@ static void updates_to_one_word_are_one_read_and_one_swap(void)
     CU_ASSERT_EQUAL_FATAL(dmg_direct_remote_create(pool.client, channel, budget, &queue), DMG_OK);
     const dmg_update_target target = {
         .combine = DMG_COMBINE_MIN_UINT64, .attributes = &arrays.attributes, .activation = &arrays.activation};
-    dmg_direct_remote_aim(queue, &target);
+    dmg_direct_remote_set_target(queue, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 30; i++) {
         dmg_direct_remote_update(queue, i % 3, 1000 - i); /* three words of attributes, one of the bitmap */
@@ -299,7 +299,7 @@ static struct cost cost_of_updates(const dmg_test_pool *pool, bool has_one_write
                                       .attributes = &arrays.attributes,
                                       .activation = &arrays.activation,
                                       .has_one_writer = has_one_writer};
-    dmg_direct_remote_aim(queue, &target);
+    dmg_direct_remote_set_target(queue, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 128; i++) {
         uint64_t value = i < 64 ? 1000 : 2000;
@@ -367,7 +367,7 @@ static void updates_by_value_are_a_message_for_hundreds(void)
         DMG_OK);
     const dmg_update_target target = {
         .combine = DMG_COMBINE_MIN_UINT64, .attributes = &arrays.attributes, .activation = &arrays.activation};
-    dmg_update_coordinator_aim(&coordinator, DMG_UPDATE_BY_VALUE, &target);
+    dmg_update_coordinator_set_target(&coordinator, DMG_UPDATE_BY_VALUE, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 1000; i++) {
         dmg_update_coordinator_update(&coordinator, i % VERTICES, 5000 - i);

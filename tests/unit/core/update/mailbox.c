@@ -1,10 +1,10 @@
 /*
- * The board on which compute nodes leave items for each other: what is written, what is refused, and workers side by
- * side. That every item is taken exactly once, whatever the interleaving, is in board_interleavings.c.
+ * The mailbox in which compute nodes leave items for each other: what is written, what is refused, and workers side by
+ * side. That every item is taken exactly once, whatever the interleaving, is in mailbox_interleavings.c.
  */
 #include "unit/support/suite.h"
 
-#include "unit/core/update/board_fixture.h"
+#include "unit/core/update/mailbox_fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,48 +17,49 @@ static const char *transport;
 
 #define VALUES_MAX 4096
 
-static void place_value(board_fixture *fixture, uint32_t rank, uint32_t worker, uint32_t receiver, uint64_t value)
+static void place_value(mailbox_fixture *fixture, uint32_t rank, uint32_t worker, uint32_t receiver, uint64_t value)
 {
-    void *room = dmg_board_place(fixture->boards[rank], fixture->channels[rank][worker], worker, receiver);
+    void *room = dmg_mailbox_reserve(fixture->mailboxes[rank], fixture->channels[rank][worker], worker, receiver);
     CU_ASSERT_PTR_NOT_NULL_FATAL(room);
     memcpy(room, &value, sizeof value);
 }
 
-static void flush_and_publish(board_fixture *fixture, uint32_t rank)
+static void flush_and_publish(mailbox_fixture *fixture, uint32_t rank)
 {
     for (uint32_t worker = 0; worker < fixture->workers; worker++) {
-        CU_ASSERT_EQUAL(dmg_board_flush(fixture->boards[rank], fixture->channels[rank][worker], worker), DMG_OK);
+        CU_ASSERT_EQUAL(dmg_mailbox_flush(fixture->mailboxes[rank], fixture->channels[rank][worker], worker), DMG_OK);
     }
-    CU_ASSERT_EQUAL(dmg_board_publish(fixture->boards[rank], fixture->channels[rank][0]), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_mailbox_publish(fixture->mailboxes[rank], fixture->channels[rank][0]), DMG_OK);
 }
 
 /* Take all that is there for a rank; returns how many. */
-static uint32_t take_all(board_fixture *fixture, uint32_t rank, uint64_t *values)
+static uint32_t take_all(mailbox_fixture *fixture, uint32_t rank, uint64_t *values)
 {
     uint32_t buffers;
     uint32_t taken = 0;
     uint32_t count = 1;
-    CU_ASSERT_EQUAL(dmg_board_collect(fixture->boards[rank], fixture->channels[rank][0], &buffers), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_mailbox_collect(fixture->mailboxes[rank], fixture->channels[rank][0], &buffers), DMG_OK);
     while (count > 0) {
         CU_ASSERT_EQUAL_FATAL(
-            dmg_board_take(fixture->boards[rank], fixture->channels[rank][0], 0, values + taken, &count), DMG_OK);
+            dmg_mailbox_receive(fixture->mailboxes[rank], fixture->channels[rank][0], 0, values + taken, &count),
+            DMG_OK);
         taken += count;
-        CU_ASSERT_TRUE_FATAL(taken + dmg_board_items_a_buffer(fixture->boards[rank]) <= VALUES_MAX);
+        CU_ASSERT_TRUE_FATAL(taken + dmg_mailbox_items_a_buffer(fixture->mailboxes[rank]) <= VALUES_MAX);
     }
     return taken;
 }
 
 static void what_is_written_is_items_and_directories_and_nothing_else(void)
 {
-    board_fixture fixture;
+    mailbox_fixture fixture;
     uint64_t values[VALUES_MAX];
-    board_fixture_open(&fixture, transport, 2, 1, sizeof *values, 10, 100);
+    mailbox_fixture_open(&fixture, transport, 2, 1, sizeof *values, 10, 100);
     place_value(&fixture, 0, 0, 1, 0); /* takes pool memory */
     flush_and_publish(&fixture, 0);
     flush_and_publish(&fixture, 1);
     CU_ASSERT_EQUAL(take_all(&fixture, 1, values), 1);
-    board_fixture_clear(&fixture, 0);
-    board_fixture_clear(&fixture, 1);
+    mailbox_fixture_clear(&fixture, 0);
+    mailbox_fixture_clear(&fixture, 1);
     const dmg_counters before = *dmg_channel_counters(fixture.channels[0][0]);
     for (uint64_t i = 0; i < 25; i++) {
         place_value(&fixture, 0, 0, 1, i);
@@ -68,30 +69,30 @@ static void what_is_written_is_items_and_directories_and_nothing_else(void)
     /* Buffers of 10, 10 and 5 items; a directory of as many lines and a head, for one other rank. */
     CU_ASSERT_EQUAL(after->operations[DMG_OPERATION_WRITE] - before.operations[DMG_OPERATION_WRITE], 3 + 1);
     CU_ASSERT_EQUAL(after->bytes[DMG_OPERATION_WRITE] - before.bytes[DMG_OPERATION_WRITE],
-                    25 * sizeof *values + 4 * sizeof(dmg_board_line));
+                    25 * sizeof *values + 4 * sizeof(dmg_mailbox_line));
     dmg_passed sent = {0}, taken = {0}, nothing = {0};
-    dmg_board_count(fixture.boards[0], &sent, &taken);
+    dmg_mailbox_count(fixture.mailboxes[0], &sent, &taken);
     CU_ASSERT_EQUAL(sent.items, 26);
     CU_ASSERT_EQUAL(sent.buffers, 4);
     CU_ASSERT_EQUAL(sent.bytes, 26 * sizeof *values);
     CU_ASSERT_EQUAL(memcmp(&taken, &nothing, sizeof taken), 0);
     flush_and_publish(&fixture, 1);
     CU_ASSERT_EQUAL(take_all(&fixture, 1, values), 25);
-    dmg_board_count(fixture.boards[1], &nothing, &taken);
+    dmg_mailbox_count(fixture.mailboxes[1], &nothing, &taken);
     CU_ASSERT_EQUAL(memcmp(&sent, &taken, sizeof sent), 0);
-    board_fixture_close(&fixture);
+    mailbox_fixture_close(&fixture);
 }
 
 static void a_full_directory_takes_no_more_and_keeps_what_it_has(void)
 {
-    board_fixture fixture;
+    mailbox_fixture fixture;
     uint64_t values[VALUES_MAX];
-    board_fixture_open(&fixture, transport, 3, 1, sizeof *values, 2, 4);
+    mailbox_fixture_open(&fixture, transport, 3, 1, sizeof *values, 2, 4);
     for (uint64_t i = 0; i < 8; i++) {
-        CU_ASSERT_EQUAL(dmg_board_is_filling_up(fixture.boards[0]), i > 4);
+        CU_ASSERT_EQUAL(dmg_mailbox_is_filling_up(fixture.mailboxes[0]), i > 4);
         place_value(&fixture, 0, 0, 1, i);
     }
-    CU_ASSERT_PTR_NULL(dmg_board_place(fixture.boards[0], fixture.channels[0][0], 0, 1));
+    CU_ASSERT_PTR_NULL(dmg_mailbox_reserve(fixture.mailboxes[0], fixture.channels[0][0], 0, 1));
     place_value(&fixture, 0, 0, 2, 100); /* there is room for another rank */
     for (uint32_t rank = 0; rank < 3; rank++) {
         flush_and_publish(&fixture, rank);
@@ -103,76 +104,77 @@ static void a_full_directory_takes_no_more_and_keeps_what_it_has(void)
     CU_ASSERT_EQUAL(take_all(&fixture, 2, values), 1);
     CU_ASSERT_EQUAL(values[0], 100);
     CU_ASSERT_EQUAL(take_all(&fixture, 0, values), 0);
-    board_fixture_clear(&fixture, 0);
-    CU_ASSERT_FALSE(dmg_board_is_filling_up(fixture.boards[0]));
+    mailbox_fixture_clear(&fixture, 0);
+    CU_ASSERT_FALSE(dmg_mailbox_is_filling_up(fixture.mailboxes[0]));
     place_value(&fixture, 0, 0, 1, 0);
     flush_and_publish(&fixture, 0);
-    board_fixture_close(&fixture);
+    mailbox_fixture_close(&fixture);
 }
 
 static void a_pool_without_memory_for_a_buffer_takes_no_items(void)
 {
-    board_fixture fixture;
+    mailbox_fixture fixture;
     dmg_address address;
-    board_fixture_open(&fixture, transport, 2, 1, 8, 10, 100);
-    for (uint64_t bytes = BOARD_FIXTURE_SEGMENT_BYTES; bytes >= 4096; bytes /= 2) {
+    mailbox_fixture_open(&fixture, transport, 2, 1, 8, 10, 100);
+    for (uint64_t bytes = MAILBOX_FIXTURE_SEGMENT_BYTES; bytes >= 4096; bytes /= 2) {
         for (uint16_t node = 0; node < 2; node++) {
             while (dmg_pool_allocate(fixture.channels[0][0], node, fixture.pool.job.id, bytes, &address) == DMG_OK) {
             }
         }
     }
-    CU_ASSERT_PTR_NULL(dmg_board_place(fixture.boards[0], fixture.channels[0][0], 0, 1));
-    CU_ASSERT_TRUE(dmg_board_is_filling_up(fixture.boards[0]));
+    CU_ASSERT_PTR_NULL(dmg_mailbox_reserve(fixture.mailboxes[0], fixture.channels[0][0], 0, 1));
+    CU_ASSERT_TRUE(dmg_mailbox_is_filling_up(fixture.mailboxes[0]));
     flush_and_publish(&fixture, 0);
     flush_and_publish(&fixture, 1);
     uint64_t values[VALUES_MAX];
     CU_ASSERT_EQUAL(take_all(&fixture, 1, values), 0);
-    board_fixture_close(&fixture);
+    mailbox_fixture_close(&fixture);
 }
 
 static void directories_of_another_round_and_impossible_ones_are_refused(void)
 {
-    board_fixture fixture;
+    mailbox_fixture fixture;
     uint32_t buffers;
-    board_fixture_open(&fixture, transport, 2, 1, 8, 10, 100);
-    CU_ASSERT_EQUAL(dmg_board_collect(fixture.boards[1], fixture.channels[1][0], &buffers), DMG_ERR_PROTOCOL);
+    mailbox_fixture_open(&fixture, transport, 2, 1, 8, 10, 100);
+    CU_ASSERT_EQUAL(dmg_mailbox_collect(fixture.mailboxes[1], fixture.channels[1][0], &buffers), DMG_ERR_PROTOCOL);
     flush_and_publish(&fixture, 0);
-    CU_ASSERT_EQUAL(dmg_board_collect(fixture.boards[1], fixture.channels[1][0], &buffers), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_mailbox_collect(fixture.mailboxes[1], fixture.channels[1][0], &buffers), DMG_OK);
     /* Rank 0's directory for rank 1 is the third of four, in the order of receivers and then senders. */
-    dmg_board_line lines[2] = {{.count = 101, .round = 1}, {.round = 1}};
+    dmg_mailbox_line lines[2] = {{.count = 101, .round = 1}, {.round = 1}};
     dmg_completion completion = {0};
     dmg_range_array_post_write(fixture.channels[0][0], &fixture.directories, 2 * 101, 1, lines, &completion);
     CU_ASSERT_EQUAL(dmg_wait(fixture.channels[0][0], &completion), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_board_collect(fixture.boards[1], fixture.channels[1][0], &buffers), DMG_ERR_CORRUPT);
+    CU_ASSERT_EQUAL(dmg_mailbox_collect(fixture.mailboxes[1], fixture.channels[1][0], &buffers), DMG_ERR_CORRUPT);
     lines[0].count = 1;
     lines[1].count = 11; /* of 10 that fit */
     dmg_range_array_post_write(fixture.channels[0][0], &fixture.directories, 2 * 101, 2, lines, &completion);
     CU_ASSERT_EQUAL(dmg_wait(fixture.channels[0][0], &completion), DMG_OK);
-    CU_ASSERT_EQUAL(dmg_board_collect(fixture.boards[1], fixture.channels[1][0], &buffers), DMG_OK);
+    CU_ASSERT_EQUAL(dmg_mailbox_collect(fixture.mailboxes[1], fixture.channels[1][0], &buffers), DMG_OK);
     uint64_t values[10];
-    CU_ASSERT_EQUAL(dmg_board_take(fixture.boards[1], fixture.channels[1][0], 0, values, &buffers), DMG_ERR_CORRUPT);
-    board_fixture_close(&fixture);
+    CU_ASSERT_EQUAL(dmg_mailbox_receive(fixture.mailboxes[1], fixture.channels[1][0], 0, values, &buffers),
+                    DMG_ERR_CORRUPT);
+    mailbox_fixture_close(&fixture);
 }
 
 static void sizes_that_cannot_be_are_refused(void)
 {
     dmg_budget *budget;
-    dmg_board *board;
+    dmg_mailbox *mailbox;
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
-    const dmg_board_setup good = {
+    const dmg_mailbox_setup good = {
         .budget = budget, .ranks = 2, .workers = 1, .item_bytes = 8, .buffer_bytes = 8, .buffers_max = 1};
-    dmg_board_setup bad[5] = {good, good, good, good, good};
+    dmg_mailbox_setup bad[5] = {good, good, good, good, good};
     bad[0].ranks = DMG_RANKS_MAX + 1;
     bad[1].buffer_bytes = 7;
-    bad[2].buffer_bytes = DMG_BOARD_BUFFER_BYTES_MAX + 1;
+    bad[2].buffer_bytes = DMG_MAILBOX_BUFFER_BYTES_MAX + 1;
     bad[3].buffers_max = 0;
-    bad[4].buffers_max = DMG_BOARD_BUFFERS_MAX + 1;
+    bad[4].buffers_max = DMG_MAILBOX_BUFFERS_MAX + 1;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        CU_ASSERT_NOT_EQUAL(dmg_board_create(&bad[i], &board), DMG_OK);
-        CU_ASSERT_PTR_NULL(board);
+        CU_ASSERT_NOT_EQUAL(dmg_mailbox_create(&bad[i], &mailbox), DMG_OK);
+        CU_ASSERT_PTR_NULL(mailbox);
     }
-    CU_ASSERT_EQUAL(dmg_board_create(&good, &board), DMG_OK);
-    dmg_board_destroy(board);
+    CU_ASSERT_EQUAL(dmg_mailbox_create(&good, &mailbox), DMG_OK);
+    dmg_mailbox_destroy(mailbox);
     dmg_budget_destroy(budget);
 }
 
@@ -181,7 +183,7 @@ static void sizes_that_cannot_be_are_refused(void)
 #define VALUES_A_WORKER 500
 
 struct worker {
-    board_fixture *fixture;
+    mailbox_fixture *fixture;
     uint32_t rank;
     uint32_t index;
     uint32_t refused;
@@ -197,10 +199,10 @@ static uint64_t value_of(uint32_t rank, uint32_t worker, uint32_t index)
 static void *send_values(void *context)
 {
     struct worker *worker = context;
-    board_fixture *fixture = worker->fixture;
+    mailbox_fixture *fixture = worker->fixture;
     dmg_channel *channel = fixture->channels[worker->rank][worker->index];
     for (uint32_t i = 0; i < VALUES_A_WORKER; i++) {
-        void *room = dmg_board_place(fixture->boards[worker->rank], channel, worker->index, 1 - worker->rank);
+        void *room = dmg_mailbox_reserve(fixture->mailboxes[worker->rank], channel, worker->index, 1 - worker->rank);
         uint64_t value = value_of(worker->rank, worker->index, i);
         if (room) {
             memcpy(room, &value, sizeof value);
@@ -208,18 +210,18 @@ static void *send_values(void *context)
             worker->refused++;
         }
     }
-    (void)dmg_board_flush(fixture->boards[worker->rank], channel, worker->index);
+    (void)dmg_mailbox_flush(fixture->mailboxes[worker->rank], channel, worker->index);
     return NULL;
 }
 
 static void *take_values(void *context)
 {
     struct worker *worker = context;
-    board_fixture *fixture = worker->fixture;
+    mailbox_fixture *fixture = worker->fixture;
     dmg_channel *channel = fixture->channels[worker->rank][worker->index];
     uint32_t count = 1;
-    while (count > 0 && dmg_board_take(fixture->boards[worker->rank], channel, worker->index,
-                                       worker->taken + worker->taken_count, &count) == DMG_OK) {
+    while (count > 0 && dmg_mailbox_receive(fixture->mailboxes[worker->rank], channel, worker->index,
+                                            worker->taken + worker->taken_count, &count) == DMG_OK) {
         worker->taken_count += count;
     }
     return NULL;
@@ -227,7 +229,7 @@ static void *take_values(void *context)
 
 static void run_all(void *(*run)(void *context), struct worker *workers, uint32_t count)
 {
-    pthread_t threads[2 * BOARD_FIXTURE_WORKERS_MAX];
+    pthread_t threads[2 * MAILBOX_FIXTURE_WORKERS_MAX];
     for (uint32_t i = 0; i < count; i++) {
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, run, &workers[i]), 0);
     }
@@ -239,7 +241,7 @@ static void run_all(void *(*run)(void *context), struct worker *workers, uint32_
 /* Every value is taken once, or was refused. */
 static void expect_every_value_once(const struct worker *workers, uint32_t count)
 {
-    static uint8_t times[2][BOARD_FIXTURE_WORKERS_MAX][VALUES_A_WORKER];
+    static uint8_t times[2][MAILBOX_FIXTURE_WORKERS_MAX][VALUES_A_WORKER];
     uint32_t taken = 0;
     uint32_t refused = 0;
     memset(times, 0, sizeof times);
@@ -258,36 +260,36 @@ static void expect_every_value_once(const struct worker *workers, uint32_t count
 static void workers_share_directories_and_buffers(void)
 {
     static const uint32_t bounds[][2] = {{1, 1000}, {2, 1000}, {7, 1000}, {3, 50}}; /* items a buffer, buffers */
-    static struct worker workers[2 * BOARD_FIXTURE_WORKERS_MAX];
+    static struct worker workers[2 * MAILBOX_FIXTURE_WORKERS_MAX];
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        board_fixture fixture;
-        board_fixture_open(&fixture, transport, 2, BOARD_FIXTURE_WORKERS_MAX, 8, bounds[i][0], bounds[i][1]);
+        mailbox_fixture fixture;
+        mailbox_fixture_open(&fixture, transport, 2, MAILBOX_FIXTURE_WORKERS_MAX, 8, bounds[i][0], bounds[i][1]);
         memset(workers, 0, sizeof workers);
-        for (uint32_t j = 0; j < 2 * BOARD_FIXTURE_WORKERS_MAX; j++) {
+        for (uint32_t j = 0; j < 2 * MAILBOX_FIXTURE_WORKERS_MAX; j++) {
             workers[j].fixture = &fixture;
-            workers[j].rank = j / BOARD_FIXTURE_WORKERS_MAX;
-            workers[j].index = j % BOARD_FIXTURE_WORKERS_MAX;
+            workers[j].rank = j / MAILBOX_FIXTURE_WORKERS_MAX;
+            workers[j].index = j % MAILBOX_FIXTURE_WORKERS_MAX;
         }
-        run_all(send_values, workers, 2 * BOARD_FIXTURE_WORKERS_MAX);
+        run_all(send_values, workers, 2 * MAILBOX_FIXTURE_WORKERS_MAX);
         uint32_t buffers;
         for (uint32_t rank = 0; rank < 2; rank++) {
-            CU_ASSERT_EQUAL(dmg_board_publish(fixture.boards[rank], fixture.channels[rank][0]), DMG_OK);
+            CU_ASSERT_EQUAL(dmg_mailbox_publish(fixture.mailboxes[rank], fixture.channels[rank][0]), DMG_OK);
         }
         for (uint32_t rank = 0; rank < 2; rank++) {
-            CU_ASSERT_EQUAL(dmg_board_collect(fixture.boards[rank], fixture.channels[rank][0], &buffers), DMG_OK);
+            CU_ASSERT_EQUAL(dmg_mailbox_collect(fixture.mailboxes[rank], fixture.channels[rank][0], &buffers), DMG_OK);
         }
-        run_all(take_values, workers, 2 * BOARD_FIXTURE_WORKERS_MAX);
-        expect_every_value_once(workers, 2 * BOARD_FIXTURE_WORKERS_MAX);
-        board_fixture_close(&fixture);
+        run_all(take_values, workers, 2 * MAILBOX_FIXTURE_WORKERS_MAX);
+        expect_every_value_once(workers, 2 * MAILBOX_FIXTURE_WORKERS_MAX);
+        mailbox_fixture_close(&fixture);
     }
 }
 
 /* What a rank leaves for itself is read like all else, in every round, and its directory is not written. */
 static void a_rank_takes_what_it_has_left_for_itself(void)
 {
-    board_fixture fixture;
+    mailbox_fixture fixture;
     uint64_t values[VALUES_MAX];
-    board_fixture_open(&fixture, transport, 2, 1, sizeof *values, 10, 100);
+    mailbox_fixture_open(&fixture, transport, 2, 1, sizeof *values, 10, 100);
     for (uint64_t round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 25; i++) {
             place_value(&fixture, 0, 0, 0, 100 * round + i);
@@ -300,7 +302,7 @@ static void a_rank_takes_what_it_has_left_for_itself(void)
         const dmg_counters *after = dmg_channel_counters(fixture.channels[0][0]);
         /* The third buffer, and the head of the directory for rank 1. */
         CU_ASSERT_EQUAL(after->bytes[DMG_OPERATION_WRITE] - before.bytes[DMG_OPERATION_WRITE],
-                        5 * sizeof *values + sizeof(dmg_board_line));
+                        5 * sizeof *values + sizeof(dmg_mailbox_line));
         bool is_taken[26] = {false};
         CU_ASSERT_EQUAL_FATAL(take_all(&fixture, 0, values), 26);
         for (uint32_t i = 0; i < 26; i++) {
@@ -311,10 +313,10 @@ static void a_rank_takes_what_it_has_left_for_itself(void)
             CU_ASSERT_TRUE(is_taken[i]);
         }
         CU_ASSERT_EQUAL(take_all(&fixture, 1, values), 0);
-        board_fixture_clear(&fixture, 0);
-        board_fixture_clear(&fixture, 1);
+        mailbox_fixture_clear(&fixture, 0);
+        mailbox_fixture_clear(&fixture, 1);
     }
-    board_fixture_close(&fixture);
+    mailbox_fixture_close(&fixture);
 }
 
 static const dmg_test tests[] = {

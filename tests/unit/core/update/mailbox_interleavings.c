@@ -1,14 +1,15 @@
 /*
- * The board on which compute nodes leave items for each other: every item is taken exactly once, whatever the
+ * The mailbox in which compute nodes leave items for each other: every item is taken exactly once, whatever the
  * interleaving.
  *
  * Small exchanges are explored whole: all orders in which the steps of two ranks can follow each other, each step a
- * call of the real functions on boards in a real pool. The explorer proves its worth on protocols with a step left out
- * or moved, in each of which it has to find the mistake. What happens inside a call is tested by threads (board.c).
+ * call of the real functions on mailboxes in a real pool. The explorer proves its worth on protocols with a step left
+ * out or moved, in each of which it has to find the mistake. What happens inside a call is tested by threads
+ * (mailbox.c).
  */
 #include "unit/support/suite.h"
 
-#include "unit/core/update/board_fixture.h"
+#include "unit/core/update/mailbox_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ struct worker_state {
 struct rank_state {
     uint8_t round;
     uint8_t stage;
-    struct worker_state workers[BOARD_FIXTURE_WORKERS_MAX];
+    struct worker_state workers[MAILBOX_FIXTURE_WORKERS_MAX];
 };
 
 /* An item says where it belongs. */
@@ -59,12 +60,12 @@ struct item {
 #define STEPS_MAX 256
 
 struct exploration {
-    board_fixture *fixture;
+    mailbox_fixture *fixture;
     enum mistake mistake;
-    struct rank_state ranks[BOARD_FIXTURE_RANKS_MAX];
-    uint8_t times_taken[ROUNDS][BOARD_FIXTURE_RANKS_MAX][BOARD_FIXTURE_WORKERS_MAX][ITEMS_A_WORKER];
-    /* What each rank has seen: with where it stands, all that its board's future depends on. */
-    uint64_t seen[BOARD_FIXTURE_RANKS_MAX];
+    struct rank_state ranks[MAILBOX_FIXTURE_RANKS_MAX];
+    uint8_t times_taken[ROUNDS][MAILBOX_FIXTURE_RANKS_MAX][MAILBOX_FIXTURE_WORKERS_MAX][ITEMS_A_WORKER];
+    /* What each rank has seen: with where it stands, all that its mailbox's future depends on. */
+    uint64_t seen[MAILBOX_FIXTURE_RANKS_MAX];
     uint8_t path[STEPS_MAX]; /* which actor made each step */
     uint32_t path_length;
     const char *violation; /* NULL: none so far */
@@ -103,7 +104,7 @@ static bool barrier_is_open(const struct exploration *exploration, uint32_t rank
     return true;
 }
 
-/* Rank 0 has all workers of a board, the others make do with one: enough for workers to interleave. */
+/* Rank 0 has all workers of a mailbox, the others make do with one: enough for workers to interleave. */
 static uint32_t workers_of(const struct exploration *exploration, uint32_t rank)
 {
     return rank == 0 ? exploration->fixture->workers : 1;
@@ -138,14 +139,14 @@ static bool can_step(const struct exploration *exploration, uint32_t rank, uint3
 
 static void place_item(struct exploration *exploration, uint32_t rank, uint32_t worker, uint32_t index)
 {
-    board_fixture *fixture = exploration->fixture;
+    mailbox_fixture *fixture = exploration->fixture;
     uint32_t receiver = receiver_of(exploration, rank, index);
     struct item item = {.sender = (uint8_t)rank,
                         .worker = (uint8_t)worker,
                         .receiver = (uint8_t)receiver,
                         .round = exploration->ranks[rank].round,
                         .index = (uint8_t)index};
-    void *room = dmg_board_place(fixture->boards[rank], fixture->channels[rank][worker], worker, receiver);
+    void *room = dmg_mailbox_reserve(fixture->mailboxes[rank], fixture->channels[rank][worker], worker, receiver);
     exploration->seen[rank] = mix(exploration->seen[rank], worker * 2 + (room != NULL)); /* the order of claims */
     if (room) {
         memcpy(room, &item, sizeof item);
@@ -191,7 +192,7 @@ static void expect_all_taken(struct exploration *exploration, uint32_t rank)
 static void expect_ok(struct exploration *exploration, dmg_status status)
 {
     if (status != DMG_OK) {
-        violate(exploration, "the board noticed");
+        violate(exploration, "the mailbox noticed");
     }
 }
 
@@ -214,7 +215,7 @@ static bool all_workers_are_done(const struct exploration *exploration, uint32_t
 
 static void step_send(struct exploration *exploration, uint32_t rank, uint32_t worker)
 {
-    board_fixture *fixture = exploration->fixture;
+    mailbox_fixture *fixture = exploration->fixture;
     struct rank_state *state = &exploration->ranks[rank];
     struct worker_state *own = &state->workers[worker];
     if (own->steps < ITEMS_A_WORKER) {
@@ -225,11 +226,11 @@ static void step_send(struct exploration *exploration, uint32_t rank, uint32_t w
         exploration->mistake == PUBLISHES_BEFORE_FLUSHING && worker == 0 && own->steps == ITEMS_A_WORKER;
     if (publishes_early) {
         own->steps++;
-        expect_ok(exploration, dmg_board_publish(fixture->boards[rank], fixture->channels[rank][0]));
+        expect_ok(exploration, dmg_mailbox_publish(fixture->mailboxes[rank], fixture->channels[rank][0]));
         return;
     }
     if (exploration->mistake != DOES_NOT_FLUSH || worker != 0) {
-        expect_ok(exploration, dmg_board_flush(fixture->boards[rank], fixture->channels[rank][worker], worker));
+        expect_ok(exploration, dmg_mailbox_flush(fixture->mailboxes[rank], fixture->channels[rank][worker], worker));
     }
     own->is_done = true;
     if (all_workers_are_done(exploration, rank)) {
@@ -239,12 +240,12 @@ static void step_send(struct exploration *exploration, uint32_t rank, uint32_t w
 
 static void step_take(struct exploration *exploration, uint32_t rank, uint32_t worker)
 {
-    board_fixture *fixture = exploration->fixture;
+    mailbox_fixture *fixture = exploration->fixture;
     struct rank_state *state = &exploration->ranks[rank];
     struct item items[2];
     uint32_t count;
     expect_ok(exploration,
-              dmg_board_take(fixture->boards[rank], fixture->channels[rank][worker], worker, items, &count));
+              dmg_mailbox_receive(fixture->mailboxes[rank], fixture->channels[rank][worker], worker, items, &count));
     exploration->seen[rank] = mix(exploration->seen[rank], worker * 4 + count);
     take_items(exploration, rank, items, count);
     state->workers[worker].steps++;
@@ -257,12 +258,12 @@ static void step_take(struct exploration *exploration, uint32_t rank, uint32_t w
 
 static void step(struct exploration *exploration, uint32_t rank, uint32_t worker)
 {
-    board_fixture *fixture = exploration->fixture;
+    mailbox_fixture *fixture = exploration->fixture;
     struct rank_state *state = &exploration->ranks[rank];
-    dmg_board *board = fixture->boards[rank];
+    dmg_mailbox *mailbox = fixture->mailboxes[rank];
     dmg_channel *channel = fixture->channels[rank][0];
     uint32_t buffers = 0;
-    exploration->path[exploration->path_length++] = (uint8_t)(rank * BOARD_FIXTURE_WORKERS_MAX + worker);
+    exploration->path[exploration->path_length++] = (uint8_t)(rank * MAILBOX_FIXTURE_WORKERS_MAX + worker);
     switch (state->stage) {
     case SEND:
         step_send(exploration, rank, worker);
@@ -272,7 +273,7 @@ static void step(struct exploration *exploration, uint32_t rank, uint32_t worker
         return;
     case CLEAR:
         if (exploration->mistake != DOES_NOT_CLEAR || state->round == 0) {
-            board_fixture_clear(fixture, rank);
+            mailbox_fixture_clear(fixture, rank);
         }
         if (exploration->mistake == NONE) {
             exploration->seen[rank] = 0; /* all of the last round was taken: nothing of it matters any more */
@@ -280,16 +281,16 @@ static void step(struct exploration *exploration, uint32_t rank, uint32_t worker
         break;
     case PUBLISH:
         if (exploration->mistake != DOES_NOT_PUBLISH && exploration->mistake != PUBLISHES_BEFORE_FLUSHING) {
-            expect_ok(exploration, dmg_board_publish(board, channel));
+            expect_ok(exploration, dmg_mailbox_publish(mailbox, channel));
         }
         break;
     case COLLECT:
-        expect_ok(exploration, dmg_board_collect(board, channel, &buffers));
+        expect_ok(exploration, dmg_mailbox_collect(mailbox, channel, &buffers));
         exploration->seen[rank] = mix(exploration->seen[rank], buffers);
         if (exploration->mistake == COLLECTS_TWICE && state->workers[0].steps++ == 0) {
             struct item items[2];
             uint32_t count;
-            expect_ok(exploration, dmg_board_take(board, channel, 0, items, &count));
+            expect_ok(exploration, dmg_mailbox_receive(mailbox, channel, 0, items, &count));
             take_items(exploration, rank, items, count);
             return;
         }
@@ -331,10 +332,10 @@ static bool visit(struct exploration *exploration, uint64_t hash)
     return true;
 }
 
-/* Back to the beginning: boards as if they had just been made, but for the numbers of their rounds. */
+/* Back to the beginning: mailboxes as if they had just been made, but for the numbers of their rounds. */
 static void restart(struct exploration *exploration, uint32_t *rounds_begun)
 {
-    board_fixture *fixture = exploration->fixture;
+    mailbox_fixture *fixture = exploration->fixture;
     memset(exploration->ranks, 0, sizeof exploration->ranks);
     memset(exploration->times_taken, 0, sizeof exploration->times_taken);
     memset(exploration->seen, 0, sizeof exploration->seen);
@@ -342,10 +343,10 @@ static void restart(struct exploration *exploration, uint32_t *rounds_begun)
     *rounds_begun += ROUNDS + 1;
     for (uint32_t rank = 0; rank < fixture->ranks; rank++) {
         for (uint32_t worker = 0; worker < fixture->workers; worker++) {
-            (void)dmg_board_flush(fixture->boards[rank], fixture->channels[rank][worker], worker);
+            (void)dmg_mailbox_flush(fixture->mailboxes[rank], fixture->channels[rank][worker], worker);
         }
         while (fixture->rounds[rank] < *rounds_begun) {
-            board_fixture_clear(fixture, rank);
+            mailbox_fixture_clear(fixture, rank);
         }
     }
 }
@@ -362,7 +363,7 @@ static void replay(struct exploration *exploration, const uint8_t *path, uint32_
     memcpy(copy, path, length);
     restart(exploration, rounds_begun);
     for (uint32_t i = 0; i < length; i++) {
-        step(exploration, copy[i] / BOARD_FIXTURE_WORKERS_MAX, copy[i] % BOARD_FIXTURE_WORKERS_MAX);
+        step(exploration, copy[i] / MAILBOX_FIXTURE_WORKERS_MAX, copy[i] % MAILBOX_FIXTURE_WORKERS_MAX);
     }
 }
 
@@ -387,13 +388,13 @@ static void explore(struct exploration *exploration)
     visit(exploration, hash_state(exploration));
     while (depth > 0 && !exploration->violation) {
         struct branch *branch = &branches[depth - 1];
-        if (branch->next_actor == BOARD_FIXTURE_RANKS_MAX * BOARD_FIXTURE_WORKERS_MAX) {
+        if (branch->next_actor == MAILBOX_FIXTURE_RANKS_MAX * MAILBOX_FIXTURE_WORKERS_MAX) {
             depth--;
             continue;
         }
         uint8_t actor = branch->next_actor++;
-        uint32_t rank = actor / BOARD_FIXTURE_WORKERS_MAX;
-        uint32_t worker = actor % BOARD_FIXTURE_WORKERS_MAX;
+        uint32_t rank = actor / MAILBOX_FIXTURE_WORKERS_MAX;
+        uint32_t worker = actor % MAILBOX_FIXTURE_WORKERS_MAX;
         if (rank >= exploration->fixture->ranks || worker >= workers_of(exploration, rank)) {
             continue;
         }
@@ -416,8 +417,8 @@ static void explore(struct exploration *exploration)
 static const char *explore_all(uint32_t ranks, uint32_t workers, uint32_t buffers_max, enum mistake mistake,
                                uint64_t *states)
 {
-    board_fixture fixture;
-    board_fixture_open(&fixture, transport, ranks, workers, sizeof(struct item), 2, buffers_max);
+    mailbox_fixture fixture;
+    mailbox_fixture_open(&fixture, transport, ranks, workers, sizeof(struct item), 2, buffers_max);
     struct exploration exploration = {.fixture = &fixture, .mistake = mistake, .visited_capacity = UINT64_C(1) << 19};
     exploration.visited = calloc(exploration.visited_capacity, sizeof *exploration.visited);
     CU_ASSERT_PTR_NOT_NULL_FATAL(exploration.visited);
@@ -425,7 +426,7 @@ static const char *explore_all(uint32_t ranks, uint32_t workers, uint32_t buffer
     *states = exploration.visited_count;
     CU_ASSERT_TRUE(exploration.violation != NULL || exploration.endings > 0); /* no deadlock before the end */
     free(exploration.visited);
-    board_fixture_close(&fixture);
+    mailbox_fixture_close(&fixture);
     return exploration.violation;
 }
 

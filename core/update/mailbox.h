@@ -1,6 +1,6 @@
 /**
- * @file board.h
- * A board of buffers on which compute nodes leave items for each other in pool memory: what the two patterns of
+ * @file mailbox.h
+ * A mailbox: buffers in which compute nodes leave items for each other in pool memory: what the two patterns of
  * redistribution share (DMG, section 4.3.1 and Fig. 14). References and values are just items of different sizes here.
  *
  * Items are collected in buffers, one a receiver and worker, and written to pool memory when a buffer is full. A
@@ -19,8 +19,8 @@
  * Directories carry the number of their round, so that a step that is left out somewhere is an error and not a wrong
  * answer.
  */
-#ifndef DMG_CORE_UPDATE_BOARD_H
-#define DMG_CORE_UPDATE_BOARD_H
+#ifndef DMG_CORE_UPDATE_MAILBOX_H
+#define DMG_CORE_UPDATE_MAILBOX_H
 
 #include "core/base/budget.h"
 #include "core/pool/pool.h"
@@ -30,76 +30,77 @@
 /** Of a job. */
 #define DMG_RANKS_MAX 64
 /** Buffers that one rank can leave for another in a round; what comes on top has to go another way. */
-#define DMG_BOARD_BUFFERS_MAX 1023
+#define DMG_MAILBOX_BUFFERS_MAX 1023
 /** The buffer sizes of DMG's evaluation, and the largest. */
 #define DMG_REFERENCE_BUFFER_BYTES_DEFAULT 4096
 #define DMG_VALUE_BUFFER_BYTES_DEFAULT     32768
-#define DMG_BOARD_BUFFER_BYTES_MAX         (1 << 20)
+#define DMG_MAILBOX_BUFFER_BYTES_MAX       (1 << 20)
 
 /** A line of a directory: a buffer in the pool. Line 0 has the number of the lines behind it as its count. */
-typedef struct dmg_board_line {
+typedef struct dmg_mailbox_line {
     dmg_address address;
     uint32_t count; /**< items in it */
     uint32_t round; /**< from 1 */
-} dmg_board_line;
+} dmg_mailbox_line;
 
-typedef struct dmg_board_setup {
+typedef struct dmg_mailbox_setup {
     dmg_budget *budget;
     uint32_t rank;
     uint32_t ranks;
     uint32_t workers;
     uint64_t job;                       /**< that pool memory is allocated for */
-    const dmg_range_array *directories; /**< the same on all ranks, must stay; dmg_board_directory_lines lines */
+    const dmg_range_array *directories; /**< the same on all ranks, must stay; dmg_mailbox_directory_lines lines */
     uint32_t item_bytes;
     uint32_t buffer_bytes; /**< at least item_bytes */
-    uint32_t buffers_max;  /**< a pair of ranks and round, at most DMG_BOARD_BUFFERS_MAX; the same on all ranks */
-} dmg_board_setup;
+    uint32_t buffers_max;  /**< a pair of ranks and round, at most DMG_MAILBOX_BUFFERS_MAX; the same on all ranks */
+} dmg_mailbox_setup;
 
 /** What the workers of a rank share. */
-typedef struct dmg_board dmg_board;
+typedef struct dmg_mailbox dmg_mailbox;
 
-/** Elements of sizeof(dmg_board_line) that the directories of a job have. */
-uint64_t dmg_board_directory_lines(uint32_t ranks, uint32_t buffers_max);
+/** Elements of sizeof(dmg_mailbox_line) that the directories of a job have. */
+uint64_t dmg_mailbox_directory_lines(uint32_t ranks, uint32_t buffers_max);
 
 /** All memory in this process comes from the budget, and is refused here or not at all; the pool's comes as it is
  * needed. */
-dmg_status dmg_board_create(const dmg_board_setup *setup, dmg_board **board);
+dmg_status dmg_mailbox_create(const dmg_mailbox_setup *setup, dmg_mailbox **mailbox);
 /** NULL is allowed. Buffers in the pool are freed with the job. */
-void dmg_board_destroy(dmg_board *board);
+void dmg_mailbox_destroy(dmg_mailbox *mailbox);
 
 /** Begin a round, the first one too: all ranks have taken what the last one left. Not while workers send. */
-void dmg_board_clear(dmg_board *board);
+void dmg_mailbox_clear(dmg_mailbox *mailbox);
 
 /**
  * Room for an item for a rank, to be filled in before the worker's next call. NULL when the rank's directory is full or
  * the pool has no memory for a buffer; then the item has to go another way. An error of the link is kept until the
  * flush. Each worker with its own channel.
  */
-void *dmg_board_place(dmg_board *board, dmg_channel *channel, uint32_t worker, uint32_t receiver);
+void *dmg_mailbox_reserve(dmg_mailbox *mailbox, dmg_channel *channel, uint32_t worker, uint32_t receiver);
 /** True when senders should stop soon and exchange what they have: half of a directory or of a worker's memory is used.
  * Thread-safe. */
-bool dmg_board_is_filling_up(const dmg_board *board);
+bool dmg_mailbox_is_filling_up(const dmg_mailbox *mailbox);
 /** Write the worker's buffers that are not full. Returns the first error since the last flush. */
-dmg_status dmg_board_flush(dmg_board *board, dmg_channel *channel, uint32_t worker);
+dmg_status dmg_mailbox_flush(dmg_mailbox *mailbox, dmg_channel *channel, uint32_t worker);
 /** After all workers have flushed: let the other ranks know. They may look after a barrier. */
-dmg_status dmg_board_publish(dmg_board *board, dmg_channel *channel);
+dmg_status dmg_mailbox_publish(dmg_mailbox *mailbox, dmg_channel *channel);
 
 /**
  * Read what others have left for this rank; returns the number of buffers in `*count`. After the barrier, before
  * workers take. DMG_ERR_PROTOCOL when a rank has not published in this round.
  */
-dmg_status dmg_board_collect(dmg_board *board, dmg_channel *channel, uint32_t *count);
+dmg_status dmg_mailbox_collect(dmg_mailbox *mailbox, dmg_channel *channel, uint32_t *count);
 /**
- * Take a buffer and read it. `items` has dmg_board_items_a_buffer items; `*count` is 0 when none is left. Thread-safe,
- * each worker with its own channel.
+ * Take a buffer and read it. `items` has dmg_mailbox_items_a_buffer items; `*count` is 0 when none is left.
+ * Thread-safe, each worker with its own channel.
  */
-dmg_status dmg_board_take(dmg_board *board, dmg_channel *channel, uint32_t worker, void *items, uint32_t *count);
+dmg_status dmg_mailbox_receive(dmg_mailbox *mailbox, dmg_channel *channel, uint32_t worker, void *items,
+                               uint32_t *count);
 
 /** As many items of `item_bytes` as fit into a buffer. */
-uint32_t dmg_board_items_a_buffer(const dmg_board *board);
-uint32_t dmg_board_item_bytes(const dmg_board *board);
+uint32_t dmg_mailbox_items_a_buffer(const dmg_mailbox *mailbox);
+uint32_t dmg_mailbox_item_bytes(const dmg_mailbox *mailbox);
 
 /** What all workers of this rank have written and taken so far. Not while they do. */
-void dmg_board_count(const dmg_board *board, dmg_passed *sent, dmg_passed *taken);
+void dmg_mailbox_count(const dmg_mailbox *mailbox, dmg_passed *sent, dmg_passed *taken);
 
 #endif

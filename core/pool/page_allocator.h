@@ -1,5 +1,5 @@
 /**
- * @file space.h
+ * @file page_allocator.h
  * Which parts of a segment are free: the lowest layer of a memory node's allocator.
  *
  * Free ranges stand in one sorted array, neighbours are merged, and the lowest range that fits is taken, so that memory
@@ -11,8 +11,8 @@
  * allocations. A lock makes the functions thread-safe, because jemalloc may return extents from a background thread if
  * its user asks it to have one.
  */
-#ifndef DMG_CORE_POOL_SPACE_H
-#define DMG_CORE_POOL_SPACE_H
+#ifndef DMG_CORE_POOL_PAGE_ALLOCATOR_H
+#define DMG_CORE_POOL_PAGE_ALLOCATOR_H
 
 #include "dmgraph/status.h"
 
@@ -20,15 +20,16 @@
 #include <stdint.h>
 
 /** All ranges are multiples of it. */
-#define DMG_SPACE_PAGE_BYTES 4096
+#define DMG_PAGE_ALLOCATOR_PAGE_BYTES 4096
 
-typedef struct dmg_space dmg_space;
+typedef struct dmg_page_allocator dmg_page_allocator;
 
 /** Make [first, end) free and never used. Both are multiples of the page. `range_limit` bounds how many free ranges are
  * kept. */
-dmg_status dmg_space_create(uint64_t first, uint64_t end, uint32_t range_limit, dmg_space **space);
+dmg_status dmg_page_allocator_create(uint64_t first, uint64_t end, uint32_t range_limit,
+                                     dmg_page_allocator **allocator);
 /** NULL is allowed. */
-void dmg_space_destroy(dmg_space *space);
+void dmg_page_allocator_destroy(dmg_page_allocator *allocator);
 
 /**
  * Take a range.
@@ -40,10 +41,10 @@ void dmg_space_destroy(dmg_space *space);
  * @param[out] dirty_bytes so many bytes from its beginning may have been used before; the rest is zero
  * @return false when no free range fits
  */
-bool dmg_space_take(dmg_space *space, uint64_t bytes, uint64_t alignment, uint64_t alignment_base, uint64_t *offset,
-                    uint64_t *dirty_bytes);
+bool dmg_page_allocator_allocate(dmg_page_allocator *allocator, uint64_t bytes, uint64_t alignment,
+                                 uint64_t alignment_base, uint64_t *offset, uint64_t *dirty_bytes);
 /** Give back any part of what was taken. False when there is no room to remember it: it stays taken. */
-bool dmg_space_give(dmg_space *space, uint64_t offset, uint64_t bytes);
+bool dmg_page_allocator_free(dmg_page_allocator *allocator, uint64_t offset, uint64_t bytes);
 /**
  * Find free memory that was used and is not known to be zero: the lowest from `*offset` on.
  *
@@ -51,10 +52,10 @@ bool dmg_space_give(dmg_space *space, uint64_t offset, uint64_t bytes);
  * @param[in,out] offset  where to begin to look; then where it lies
  * @return how many bytes that are; 0: there are none
  */
-uint64_t dmg_space_find_dirty(dmg_space *space, uint64_t limit, uint64_t *offset);
-/** What dmg_space_find_dirty found, and is still free, is zero now. */
-void dmg_space_set_clean(dmg_space *space, uint64_t offset, uint64_t bytes);
+uint64_t dmg_page_allocator_find_dirty(dmg_page_allocator *allocator, uint64_t limit, uint64_t *offset);
+/** What dmg_page_allocator_find_dirty found, and is still free, is zero now. */
+void dmg_page_allocator_set_clean(dmg_page_allocator *allocator, uint64_t offset, uint64_t bytes);
 /** Bytes that are free, and the largest free range. */
-void dmg_space_left(dmg_space *space, uint64_t *free_bytes, uint64_t *largest_bytes);
+void dmg_page_allocator_left(dmg_page_allocator *allocator, uint64_t *free_bytes, uint64_t *largest_bytes);
 
 #endif
