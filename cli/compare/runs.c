@@ -88,7 +88,8 @@ static void describe_call(const dmg_compare *compare, const run_place *place, dm
         }
         dmg_compare_call_add(call, "--link-mode=%s", compare->link_mode);
     } else if (configuration->locks_are_avoided && !compare->settings->values[DMG_OPTION_UPDATES].is_given) {
-        dmg_compare_call_add(call, "--updates=owner"); /* what it does over its link, or other software is compared */
+        dmg_compare_call_add(call,
+                             "--updates=valrd-owner"); /* what it does over its link, or other software is compared */
     }
     add_run_options(compare, dmg_algorithm_find(compare->algorithms[place->algorithm]), call);
     dmg_compare_call_add(call, "--json");
@@ -180,7 +181,7 @@ static void take_transport(const json_t *report, dmg_compare_configuration *conf
     const char *atomics = json_string_value(json_object_get(transport, "atomics"));
     const char *method = json_string_value(json_object_get(json_object_get(report, "updates"), "method"));
     configuration->locks_are_avoided =
-        atomics && method && strcmp(atomics, "caller_lock") == 0 && strcmp(method, "owner") == 0;
+        atomics && method && strcmp(atomics, "caller_lock") == 0 && strcmp(method, "valrd-owner") == 0;
 }
 
 /** Facts about the answer that no interconnect may change; sums of floats are those of different orders. */

@@ -13,6 +13,8 @@
 
 #define NONE UINT64_MAX
 
+static const dmg_old_word old_update_methods[] = {{"value", "valrd-node"}, {"owner", "valrd-owner"}, {NULL, NULL}};
+
 static const dmg_option table[DMG_OPTION_COUNT] = {
     [DMG_OPTION_SYSTEM] = {"system", DMG_TYPE_CHOICE, NULL, "dmg|dmg-base|fam-graph|fully-cached", "dmg", 0, 0, 0, 0,
                            "DMG, or a baseline: a bundle of the options below, which win where they are given"},
@@ -76,8 +78,8 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                             "mode of the iterations"},
     [DMG_OPTION_CACHING] = {"caching", DMG_TYPE_CHOICE, NULL, "partition|full", "partition", 0, 0, 0, 0,
                             "attributes that a compute node caches in dense iterations: its partitions', or all"},
-    [DMG_OPTION_UPDATES] = {"updates", DMG_TYPE_CHOICE, NULL, "auto|direct|value|owner", "auto", 0, 0, 0, 0,
-                            "how an update reaches another node's partition"},
+    [DMG_OPTION_UPDATES] = {"updates", DMG_TYPE_CHOICE, NULL, "auto|direct|valrd-node|valrd-owner", "auto", 0, 0, 0, 0,
+                            "how an update reaches another node's partition", old_update_methods},
     [DMG_OPTION_REFERENCE_EDGES] = {"reference-edges", DMG_TYPE_NUMBER, "N", NULL, "7", 0, UINT32_MAX - 1, 0, 0,
                                     "pass segments of more edges to their owner by reference; 0: none"},
     [DMG_OPTION_REFERENCE_DEGREE] = {"reference-degree", DMG_TYPE_NUMBER, "N", NULL, "7", 1, UINT32_MAX, 0, 0,
@@ -399,6 +401,16 @@ static dmg_status parse_sizes(const dmg_option *option, const char *text, dmg_op
     return status;
 }
 
+static const char *current_word(const dmg_option *option, const char *text)
+{
+    for (const dmg_old_word *old = option->old_words; old && old->old_word; old++) {
+        if (strcmp(old->old_word, text) == 0) {
+            return old->word;
+        }
+    }
+    return text;
+}
+
 static dmg_status parse_value(const dmg_option *option, const char *text, dmg_option_value *value)
 {
     dmg_status status = DMG_OK;
@@ -428,6 +440,7 @@ static dmg_status parse_value(const dmg_option *option, const char *text, dmg_op
         status = parse_real(text, &value->real);
         break;
     case DMG_TYPE_CHOICE:
+        text = current_word(option, text);
         status = parse_choice(option->choices, text, &value->number);
         break;
     }

@@ -126,6 +126,12 @@ typedef enum dmg_option_type {
     DMG_TYPE_CHOICE  /**< one of the words in `choices` */
 } dmg_option_type;
 
+/** A word of a choice as an earlier release had it: taken for the new word, and named nowhere. */
+typedef struct dmg_old_word {
+    const char *old_word; /**< NULL: the end of the list */
+    const char *word;
+} dmg_old_word;
+
 /** A row of the table. */
 typedef struct dmg_option {
     const char *name; /**< without the dashes */
@@ -136,6 +142,7 @@ typedef struct dmg_option {
     uint64_t least, most;     /**< of numbers, sizes and times */
     double real_least, real_most;
     const char *help;
+    const dmg_old_word *old_words; /**< of a choice; NULL: there are none */
 } dmg_option;
 
 /** What an option was set to. */

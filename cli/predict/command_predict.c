@@ -238,7 +238,7 @@ static json_t *list_caveats(const prediction_job *job)
             list,
             json_string("this run updated words of the pool in place by atomics; over a link that has none across "
                         "compute nodes a run takes no locks for them, but passes sparse updates to their owners: "
-                        "predict for such links from a run with --updates owner"));
+                        "predict for such links from a run with --updates valrd-owner"));
     }
     if (is_more && run->cns == 1) {
         json_array_append_new(list, json_string("with one compute node no update left a partition: for more of them "

@@ -168,33 +168,33 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
     return status;
 }
 
-static json_t *ways_json(const dmg_passed *passed)
+static json_t *methods_json(const dmg_passed *passed)
 {
-    json_t *ways = json_object();
-    for (int way = 0; way < DMG_WAYS; way++) {
-        json_object_set_new(ways, dmg_way_name((dmg_way)way),
-                            json_pack("{s:I, s:I, s:I}", "items", COUNT(passed[way].items), "buffers",
-                                      COUNT(passed[way].buffers), "bytes", COUNT(passed[way].bytes)));
+    json_t *methods = json_object();
+    for (int method = DMG_UPDATE_DIRECT; method < DMG_UPDATE_METHODS; method++) {
+        json_object_set_new(methods, dmg_update_method_name((dmg_update_method)method),
+                            json_pack("{s:I, s:I, s:I}", "items", COUNT(passed[method].items), "buffers",
+                                      COUNT(passed[method].buffers), "bytes", COUNT(passed[method].bytes)));
     }
-    return ways;
+    return methods;
 }
 
 json_t *dmg_passed_json(const dmg_traffic *traffic)
 {
-    return json_pack("{s:o, s:o}", "sent", ways_json(traffic->sent), "taken", ways_json(traffic->taken));
+    return json_pack("{s:o, s:o}", "sent", methods_json(traffic->sent), "taken", methods_json(traffic->taken));
 }
 
-static dmg_status ways_from_json(const json_t *ways, dmg_passed *passed)
+static dmg_status methods_from_json(const json_t *methods, dmg_passed *passed)
 {
     dmg_status status = DMG_OK;
-    for (int way = 0; way < DMG_WAYS && status == DMG_OK; way++) {
-        const json_t *object = json_object_get(ways, dmg_way_name((dmg_way)way));
-        status = take_count(object, "items", &passed[way].items);
+    for (int method = DMG_UPDATE_DIRECT; method < DMG_UPDATE_METHODS && status == DMG_OK; method++) {
+        const json_t *object = json_object_get(methods, dmg_update_method_name((dmg_update_method)method));
+        status = take_count(object, "items", &passed[method].items);
         if (status == DMG_OK) {
-            status = take_count(object, "buffers", &passed[way].buffers);
+            status = take_count(object, "buffers", &passed[method].buffers);
         }
         if (status == DMG_OK) {
-            status = take_count(object, "bytes", &passed[way].bytes);
+            status = take_count(object, "bytes", &passed[method].bytes);
         }
     }
     return status;
@@ -202,8 +202,8 @@ static dmg_status ways_from_json(const json_t *ways, dmg_passed *passed)
 
 dmg_status dmg_passed_from_json(json_t *object, dmg_traffic *traffic)
 {
-    dmg_status status = ways_from_json(json_object_get(object, "sent"), traffic->sent);
-    return status == DMG_OK ? ways_from_json(json_object_get(object, "taken"), traffic->taken) : status;
+    dmg_status status = methods_from_json(json_object_get(object, "sent"), traffic->sent);
+    return status == DMG_OK ? methods_from_json(json_object_get(object, "taken"), traffic->taken) : status;
 }
 
 static json_t *range_array_json(const dmg_range_array *array)

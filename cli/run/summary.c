@@ -117,22 +117,22 @@ static void print_result(FILE *to, const dmg_run *run)
 }
 
 /** How updates and segments went to other partitions, where they were batched. */
-static void print_ways(FILE *to, const dmg_traffic *traffic)
+static void print_methods(FILE *to, const dmg_traffic *traffic)
 {
     static const struct {
-        dmg_way way;
+        dmg_update_method method;
         const char *sentence;
-    } ways[] = {{DMG_WAY_DIRECT, "directly"},
-                {DMG_WAY_NODE, "by value to memory nodes"},
-                {DMG_WAY_OWNER, "by value to owners"},
-                {DMG_WAY_REFERENCE, "by reference"}};
+    } methods[] = {{DMG_UPDATE_DIRECT, "directly"},
+                   {DMG_UPDATE_VALRD_NODE, "by value to memory nodes"},
+                   {DMG_UPDATE_VALRD_OWNER, "by value to owners"},
+                   {DMG_UPDATE_REFRD, "by reference"}};
     const char *before = "\n           passed on: ";
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        const dmg_passed *sent = &traffic->sent[ways[i].way];
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        const dmg_passed *sent = &traffic->sent[methods[i].method];
         if (sent->items == 0) {
             continue;
         }
-        fprintf(to, "%s%s %s", before, dmg_text_count(sent->items).text, ways[i].sentence);
+        fprintf(to, "%s%s %s", before, dmg_text_count(sent->items).text, methods[i].sentence);
         if (sent->buffers > 0) {
             fprintf(to, " (%s batches, %s)", dmg_text_count(sent->buffers).text, dmg_text_bytes(sent->bytes).text);
         }
@@ -167,8 +167,8 @@ static void print_iterations(FILE *to, const dmg_run *run, const dmg_run_totals 
                 run->iteration_rows - pulls, pulls, run->iteration_rows - sparse, sparse, first);
         fprintf(to, "\n           %s arcs walked; updates: %s local, %s remote; %s segments passed by reference",
                 dmg_text_count(arcs).text, dmg_text_count(local).text, dmg_text_count(remote).text,
-                dmg_text_count(traffic.sent[DMG_WAY_REFERENCE].items).text);
-        print_ways(to, &traffic);
+                dmg_text_count(traffic.sent[DMG_UPDATE_REFRD].items).text);
+        print_methods(to, &traffic);
     }
     fputc('\n', to);
 }

@@ -103,7 +103,7 @@ typedef struct dmg_iteration {
     uint64_t updates_local;
     uint64_t updates_remote; /**< that left the partition one by one */
     uint64_t references;     /**< segments that were passed on by reference */
-    dmg_traffic traffic;     /**< what left the partition and what came in, by way */
+    dmg_traffic traffic;     /**< what left the partition and what came in, by method */
     uint64_t elapsed_ns;
     uint64_t barrier_ns;     /**< of it, in barriers */
     uint64_t barriers;       /**< how many; a lone rank does not wait in them */

@@ -133,7 +133,7 @@ dmg_status dmg_engine_end_iteration(dmg_engine *engine, const dmg_iteration_cloc
     row.updates_remote = count_remote_updates(engine) - clock->remote_updates;
     row.traffic = count_traffic(engine);
     dmg_traffic_subtract(&row.traffic, &clock->traffic);
-    row.references = row.traffic.sent[DMG_WAY_REFERENCE].items;
+    row.references = row.traffic.sent[DMG_UPDATE_REFRD].items;
     dmg_engine_counters(engine, &row.counters);
     dmg_counters_subtract(&row.counters, &clock->counters);
     engine->iterations[engine->iterations_kept++] = row;

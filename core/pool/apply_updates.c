@@ -16,7 +16,7 @@ static _Atomic uint64_t *word_at(void *segment, uint64_t offset)
 static dmg_status check(const dmg_pool_update_request *request, size_t request_bytes)
 {
     if (request->combine > DMG_COMBINE_ADD_DOUBLE) {
-        return dmg_error(DMG_ERR_PROTOCOL, "updates that combine in way %u are unknown here", request->combine);
+        return dmg_error(DMG_ERR_PROTOCOL, "updates that combine by operator %u are unknown here", request->combine);
     }
     uint64_t update_bytes = 4 + dmg_combine_bytes((dmg_combine)request->combine);
     if (request_bytes - sizeof *request != request->count * update_bytes) {

@@ -40,7 +40,7 @@ dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_up
     bool by_value = dmg_value_redistribution_is_possible(capabilities);
     bool is_mapped =
         dmg_atomics_are_by_caller(capabilities->atomics) && (capabilities->flags & DMG_CAPABILITY_LOAD_STORE) != 0;
-    if (wanted == DMG_UPDATE_BY_VALUE && !by_value) {
+    if (wanted == DMG_UPDATE_VALRD_NODE && !by_value) {
         return dmg_error(DMG_ERR_UNSUPPORTED,
                          "the memory nodes of this pool cannot apply updates that are passed by value: "
                          "they do not compute, or their network card executes atomics");
@@ -48,31 +48,22 @@ dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_up
     if (wanted != DMG_UPDATE_AUTO) {
         *method = wanted;
     } else {
-        *method = is_mapped || !by_value ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE;
+        *method = is_mapped || !by_value ? DMG_UPDATE_VALRD_OWNER : DMG_UPDATE_VALRD_NODE;
     }
     return DMG_OK;
 }
 
 bool dmg_update_sparse_by_owner(const dmg_capabilities *capabilities, dmg_update_method wanted)
 {
-    return wanted == DMG_UPDATE_BY_OWNER ||
+    return wanted == DMG_UPDATE_VALRD_OWNER ||
            (wanted == DMG_UPDATE_AUTO && capabilities->atomics == DMG_ATOMICS_CALLER_LOCK);
-}
-
-const char *dmg_update_method_name(dmg_update_method method)
-{
-    static const char *const names[] = {[DMG_UPDATE_AUTO] = "auto",
-                                        [DMG_UPDATE_DIRECT] = "direct",
-                                        [DMG_UPDATE_BY_VALUE] = "value",
-                                        [DMG_UPDATE_BY_OWNER] = "owner"};
-    return names[method];
 }
 
 void dmg_update_coordinator_set_target(dmg_update_coordinator *coordinator, dmg_update_method method,
                                        const dmg_update_target *target)
 {
     coordinator->method = method;
-    if (method == DMG_UPDATE_BY_VALUE) {
+    if (method == DMG_UPDATE_VALRD_NODE) {
         dmg_value_redistribution_set_target(coordinator->by_value, target);
     } else {
         dmg_direct_remote_set_target(coordinator->direct, target); /* updates by owner overflow into direct ones */
@@ -81,11 +72,11 @@ void dmg_update_coordinator_set_target(dmg_update_coordinator *coordinator, dmg_
 
 dmg_status dmg_update_coordinator_flush(dmg_update_coordinator *coordinator)
 {
-    if (coordinator->method == DMG_UPDATE_BY_VALUE) {
+    if (coordinator->method == DMG_UPDATE_VALRD_NODE) {
         return dmg_value_redistribution_flush(coordinator->by_value);
     }
     dmg_status status = DMG_OK;
-    if (coordinator->method == DMG_UPDATE_BY_OWNER) {
+    if (coordinator->method == DMG_UPDATE_VALRD_OWNER) {
         status = dmg_owner_redistribution_flush(coordinator->by_owner);
     }
     return status == DMG_OK ? dmg_direct_remote_flush(coordinator->direct) : status;
@@ -109,10 +100,10 @@ dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *c
 void dmg_update_coordinator_add_traffic(const dmg_update_coordinator *coordinator, dmg_traffic *traffic)
 {
     uint64_t updates = dmg_direct_remote_count(coordinator->direct)->updates;
-    traffic->sent[DMG_WAY_DIRECT].items += updates;
-    traffic->taken[DMG_WAY_DIRECT].items += updates; /* by who sends them, when they are flushed */
+    traffic->sent[DMG_UPDATE_DIRECT].items += updates;
+    traffic->taken[DMG_UPDATE_DIRECT].items += updates; /* by who sends them, when they are flushed */
     if (coordinator->by_value) {
-        dmg_passed_add(&traffic->sent[DMG_WAY_NODE], dmg_value_redistribution_sent(coordinator->by_value));
-        dmg_passed_add(&traffic->taken[DMG_WAY_NODE], dmg_value_redistribution_taken(coordinator->by_value));
+        dmg_passed_add(&traffic->sent[DMG_UPDATE_VALRD_NODE], dmg_value_redistribution_sent(coordinator->by_value));
+        dmg_passed_add(&traffic->taken[DMG_UPDATE_VALRD_NODE], dmg_value_redistribution_taken(coordinator->by_value));
     }
 }

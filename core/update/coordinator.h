@@ -1,20 +1,14 @@
 /**
  * @file coordinator.h
- * The update coordinator of one worker: which way an update takes that leaves the cached partition (DMG, section 4.3).
+ * The update coordinator of one worker: how an update travels that leaves the cached partition (DMG, section 4.3).
  */
 #ifndef DMG_CORE_UPDATE_COORDINATOR_H
 #define DMG_CORE_UPDATE_COORDINATOR_H
 
 #include "core/update/direct_remote.h"
+#include "core/update/method.h"
 #include "core/update/owner_redistribution.h"
 #include "core/update/value_redistribution.h"
-
-typedef enum dmg_update_method {
-    DMG_UPDATE_AUTO,
-    DMG_UPDATE_DIRECT,   /**< direct remote updates */
-    DMG_UPDATE_BY_VALUE, /**< ValRD: the memory node applies them */
-    DMG_UPDATE_BY_OWNER  /**< ValRD: the compute node that caches the partition pulls and applies them */
-} dmg_update_method;
 
 typedef struct dmg_update_coordinator {
     dmg_update_method method; /**< of the current phase: not AUTO */
@@ -29,7 +23,7 @@ dmg_status dmg_update_coordinator_create(dmg_client *client, dmg_channel *channe
 /** A zeroed one is allowed. */
 void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator);
 
-/** Make DMG_UPDATE_BY_OWNER possible, through a mailbox of the run. */
+/** Make DMG_UPDATE_VALRD_OWNER possible, through a mailbox of the run. */
 dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinator, dmg_mailbox *mailbox,
                                               const dmg_owners *owners, dmg_channel *channel, uint32_t worker,
                                               dmg_budget *budget);
@@ -47,13 +41,11 @@ void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator);
 dmg_status dmg_update_method_choose(const dmg_capabilities *capabilities, dmg_update_method wanted,
                                     dmg_update_method *method);
 /**
- * Whether updates by owner go that way in sparse iterations, too: the owners apply them to the pool. When they were
+ * Whether updates go to owners in sparse iterations, too: the owners apply them to the pool. When they were
  * asked for, and where each direct update would take a lock: a batch for an owner, who takes none, costs as much as
  * half a dozen of these. Else direct updates need no exchange, and cost less.
  */
 bool dmg_update_sparse_by_owner(const dmg_capabilities *capabilities, dmg_update_method wanted);
-/** "auto", "direct", "value", "owner". */
-const char *dmg_update_method_name(dmg_update_method method);
 
 /** Direct the updates of a phase; all of the last phase's are flushed. */
 void dmg_update_coordinator_set_target(dmg_update_coordinator *coordinator, dmg_update_method method,
@@ -63,9 +55,9 @@ void dmg_update_coordinator_set_target(dmg_update_coordinator *coordinator, dmg_
  * kept until the flush. */
 static inline void dmg_update_coordinator_update(dmg_update_coordinator *coordinator, uint32_t vertex, uint64_t update)
 {
-    if (coordinator->method == DMG_UPDATE_BY_VALUE) {
+    if (coordinator->method == DMG_UPDATE_VALRD_NODE) {
         dmg_value_redistribution_update(coordinator->by_value, vertex, update);
-    } else if (coordinator->method == DMG_UPDATE_BY_OWNER) {
+    } else if (coordinator->method == DMG_UPDATE_VALRD_OWNER) {
         dmg_owner_redistribution_update(coordinator->by_owner, vertex, update);
     } else {
         dmg_direct_remote_update(coordinator->direct, vertex, update);
@@ -83,7 +75,7 @@ static inline void dmg_update_coordinator_update_own(dmg_update_coordinator *coo
  * flush. */
 dmg_status dmg_update_coordinator_flush(dmg_update_coordinator *coordinator);
 
-/** All ways added up. */
+/** All methods added up. */
 dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *coordinator);
 /** Add what went directly and to memory nodes; mailboxes count themselves. */
 void dmg_update_coordinator_add_traffic(const dmg_update_coordinator *coordinator, dmg_traffic *traffic);

@@ -26,6 +26,7 @@
 #include "core/pool/pool.h"
 #include "core/pool/range_array.h"
 #include "core/update/target.h"
+#include "core/update/traffic.h"
 
 /** Of a job. */
 #define DMG_RANKS_MAX 64

@@ -42,7 +42,7 @@ void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t v
 /** Write the buffers of this worker. */
 dmg_status dmg_owner_redistribution_flush(dmg_owner_redistribution *queue);
 
-/** Without those that took the direct way. */
+/** How many updates were left for owners, without those that had no room and were direct ones. */
 uint64_t dmg_owner_redistribution_updates(const dmg_owner_redistribution *queue);
 
 #endif

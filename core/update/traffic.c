@@ -1,19 +1,10 @@
-#include "core/update/target.h"
-
-const char *dmg_way_name(dmg_way way)
-{
-    static const char *const names[DMG_WAYS] = {[DMG_WAY_DIRECT] = "direct",
-                                                [DMG_WAY_NODE] = "node",
-                                                [DMG_WAY_OWNER] = "owner",
-                                                [DMG_WAY_REFERENCE] = "reference"};
-    return names[way];
-}
+#include "core/update/traffic.h"
 
 void dmg_traffic_add(dmg_traffic *sum, const dmg_traffic *more)
 {
-    for (int way = 0; way < DMG_WAYS; way++) {
-        dmg_passed_add(&sum->sent[way], &more->sent[way]);
-        dmg_passed_add(&sum->taken[way], &more->taken[way]);
+    for (int method = 0; method < DMG_UPDATE_METHODS; method++) {
+        dmg_passed_add(&sum->sent[method], &more->sent[method]);
+        dmg_passed_add(&sum->taken[method], &more->taken[method]);
     }
 }
 
@@ -24,10 +15,10 @@ static void subtract(dmg_passed *from, const dmg_passed *less)
     from->bytes -= less->bytes;
 }
 
-void dmg_traffic_subtract(dmg_traffic *sum, const dmg_traffic *more)
+void dmg_traffic_subtract(dmg_traffic *later, const dmg_traffic *earlier)
 {
-    for (int way = 0; way < DMG_WAYS; way++) {
-        subtract(&sum->sent[way], &more->sent[way]);
-        subtract(&sum->taken[way], &more->taken[way]);
+    for (int method = 0; method < DMG_UPDATE_METHODS; method++) {
+        subtract(&later->sent[method], &earlier->sent[method]);
+        subtract(&later->taken[method], &earlier->taken[method]);
     }
 }

@@ -12,6 +12,7 @@
 #include "core/base/budget.h"
 #include "core/pool/pool.h"
 #include "core/update/target.h"
+#include "core/update/traffic.h"
 
 typedef struct dmg_value_redistribution dmg_value_redistribution;
 

@@ -201,7 +201,7 @@ def directions():
 def ways_of_updating():
     wanted = reference.bfs(PLAIN, 1)
     for transport in ("cxl_shm", "ucx", "ucx:data=message"):
-        for updates in ("auto", "direct", "value", "owner"):
+        for updates in ("auto", "direct", "valrd-node", "valrd-owner"):
             answer = answer_of("bfs", option("updates"), updates, "--transport", transport, "--cns", 2, "--mns", 2)
             compare(answer, wanted)
 
@@ -232,19 +232,19 @@ def passed_of(path, algorithm, *options):
                                 3, "--threads", 2, "--verify", "--json").out)
     for row in report["iterations"]:
         require(row["passed"]["sent"] == row["passed"]["taken"], row)
-        require(row["references"] == row["passed"]["sent"]["reference"]["items"], row)
-        require(row["updates_remote"] == sum(row["passed"]["sent"][way]["items"] for way in ("direct", "node", "owner")), row)
+        require(row["references"] == row["passed"]["sent"]["refrd"]["items"], row)
+        require(row["updates_remote"] == sum(row["passed"]["sent"][method]["items"] for method in ("direct", "valrd-node", "valrd-owner")), row)
     return report["updates"], report["updates"]["passed"]["sent"]
 
 
 def batches_are_as_large_as_asked_for():
     path = write("cross.el", "".join(f"{u} {(u * 7 + k * 31) % 600}\n" for u in range(600) for k in range(u % 20)))
-    for updates, way in (("value", "node"), ("owner", "owner")):
+    for updates in ("valrd-node", "valrd-owner"):
         for size, items_a_batch in ((32, 2), ("1M", None)):
             settings, sent = passed_of(path, "bfs", option("value-buffer"), size, "--updates", updates)
             require(settings["method"] == updates, settings)
             require(settings["value_message_bytes"] <= settings["value_buffer_bytes"], settings)
-            batches = sent[way]
+            batches = sent[updates]
             require(batches["items"] > 1000 and batches["bytes"] == 12 * batches["items"], sent)
             if items_a_batch:
                 require(batches["buffers"] * items_a_batch >= batches["items"], sent)
@@ -252,7 +252,7 @@ def batches_are_as_large_as_asked_for():
                 require(batches["buffers"] < batches["items"] / 10, sent)
     for size, items_a_batch in ((32, 1), (48, 2), ("4K", 170)):
         settings, sent = passed_of(path, "cc", option("reference-buffer"), size, "--reference-edges", 1)
-        batches = sent["reference"]
+        batches = sent["refrd"]
         require(batches["items"] > 100 and batches["bytes"] == 24 * batches["items"], sent)
         require(batches["buffers"] * items_a_batch >= batches["items"], sent)
     for name in ("reference-buffer", "value-buffer"):
@@ -265,7 +265,7 @@ def lists_that_are_short_go_by_value():
     counts = []
     for degree in (1, 7, 24, 1000):
         _, sent = passed_of(path, "cc", option("reference-degree"), degree, "--reference-edges", 1)
-        counts.append(sent["reference"]["items"])
+        counts.append(sent["refrd"]["items"])
     require(counts[0] == counts[1] > counts[2] > counts[3] == 0, counts)
 
 
@@ -416,7 +416,7 @@ def what_memory_nodes_did():
     graph = write("passed.el", "".join(f"{u} {v}\n" for u, v in lines))
     for transport in ("ucx", "cxl_shm"):
         report = json.loads(dmgraph("run", "pagerank", graph, "--json", "--transport", transport, "--mns", 2, "--cns", 2, "--direction",
-                                    "push", "--updates", "value", "--reference-edges", 0, "--iterations", 3).out)
+                                    "push", "--updates", "valrd-node", "--reference-edges", 0, "--iterations", 3).out)
         nodes = report["nodes"]["memory_nodes"]
         sent = sum(row["updates_remote"] for row in report["iterations"])
         applied = sum(node["run"]["updates"] for node in nodes)

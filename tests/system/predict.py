@@ -58,20 +58,20 @@ def counts_do_not_depend_on_the_link():
 
 
 def sparse_updates_in_place_are_predicted_from_a_run_that_locks_nothing():
-    """Over a link without atomics across compute nodes updates go to owners, and --updates owner does the same without the link."""
+    """Over a link without atomics across compute nodes updates go to owners, and --updates valrd-owner does the same without the link."""
     keys = ("in_place_waits", "in_place_lines", "in_place_atomics", "in_place_spans", "read", "write")
     sparse = ("--cns", 2, "--density", "sparse")
     for cns in (1, 2):
         over_link, alike, usual = (json.loads(report_of("bfs", "--cns", cns, "--density", "sparse", *words)) for words in
-                                   (("--link", "polar-cxl", "--link-mode", "account"), ("--updates", "owner"), ()))
+                                   (("--link", "polar-cxl", "--link-mode", "account"), ("--updates", "valrd-owner"), ()))
         counted = [[report["operations"]["run"][key] for key in keys] for report in (over_link, alike, usual)]
         require(counted[0] == counted[1], str(counted))
         require(counted[0][2] == 0 and counted[2][2] > 0, str(counted))
         require(over_link["nodes"]["transport"]["atomics"] == "caller_lock" and usual["nodes"]["transport"]["atomics"] == "caller",
                 str(over_link["nodes"]["transport"]))
-    for words, link, is_said in (((), "polar-cxl", True), ((), "polar-rdma", False), (("--updates", "owner"), "polar-cxl", False)):
+    for words, link, is_said in (((), "polar-cxl", True), ((), "polar-rdma", False), (("--updates", "valrd-owner"), "polar-cxl", False)):
         told = " ".join(predict(report_of("bfs", *sparse, *words), "--link", link)["not_known"])
-        require(("--updates owner" in told) == is_said, f"{words} {link}: {told}")
+        require(("--updates valrd-owner" in told) == is_said, f"{words} {link}: {told}")
 
 
 def formats_agree():

@@ -10,7 +10,7 @@ from common import link_seconds, operations, percent, ratio, times
 
 NAME = "fig25_26"
 TITLE = "Fig. 25 and 26: redistribution (RefRD, ValRD), and the memory nodes' CPU"
-STEPS = (("BASE", ("--updates", "direct", "--reference-edges", 0)), ("+RefRD", ("--updates", "direct")), ("+ValRD", ("--updates", "value")))
+STEPS = (("BASE", ("--updates", "direct", "--reference-edges", 0)), ("+RefRD", ("--updates", "direct")), ("+ValRD", ("--updates", "valrd-node")))
 
 
 def run(bench):

@@ -205,11 +205,12 @@ void dmg_redistribution_destroy(dmg_redistribution *redistribution)
 void dmg_redistribution_add_traffic(const dmg_redistribution *redistribution, dmg_traffic *traffic)
 {
     if (redistribution->references) {
-        dmg_mailbox_count(redistribution->references, &traffic->sent[DMG_WAY_REFERENCE],
-                          &traffic->taken[DMG_WAY_REFERENCE]);
+        dmg_mailbox_count(redistribution->references, &traffic->sent[DMG_UPDATE_REFRD],
+                          &traffic->taken[DMG_UPDATE_REFRD]);
     }
     if (redistribution->values) {
-        dmg_mailbox_count(redistribution->values, &traffic->sent[DMG_WAY_OWNER], &traffic->taken[DMG_WAY_OWNER]);
+        dmg_mailbox_count(redistribution->values, &traffic->sent[DMG_UPDATE_VALRD_OWNER],
+                          &traffic->taken[DMG_UPDATE_VALRD_OWNER]);
     }
 }
 

@@ -36,7 +36,7 @@ typedef struct dmg_redistribution dmg_redistribution;
 
 /**
  * `*redistribution` is NULL where nothing is passed on through pool memory: one member a group, or switched off. With
- * `by_owner` the workers can be directed to DMG_UPDATE_BY_OWNER. Every rank calls it alike.
+ * `by_owner` the workers can be directed to DMG_UPDATE_VALRD_OWNER. Every rank calls it alike.
  */
 dmg_status dmg_redistribution_create(dmg_engine *engine, dmg_combine combine, bool by_reference, bool by_owner,
                                      dmg_redistribution **redistribution);

@@ -442,9 +442,9 @@ static dmg_status make_arrays(dmg_accumulate_run *run)
         status = dmg_group_exchange_create(engine, DMG_COMBINE_ADD_DOUBLE, &run->exchange);
     }
     if (status == DMG_OK) {
-        status =
-            dmg_redistribution_create(engine, DMG_COMBINE_ADD_DOUBLE, !run->is_pull,
-                                      run->adds_up && run->update_method == DMG_UPDATE_BY_OWNER, &run->redistribution);
+        status = dmg_redistribution_create(engine, DMG_COMBINE_ADD_DOUBLE, !run->is_pull,
+                                           run->adds_up && run->update_method == DMG_UPDATE_VALRD_OWNER,
+                                           &run->redistribution);
     }
     return status == DMG_OK ? make_caches(run) : status;
 }

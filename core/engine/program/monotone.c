@@ -72,7 +72,7 @@ static void add_stream(dmg_retrieval_plan *plan, const dmg_range_array *array, u
  */
 static bool passes_sparse_updates_to_owners(const dmg_engine *engine)
 {
-    return engine->update_method == DMG_UPDATE_BY_OWNER && engine->groups.group_count == 1 &&
+    return engine->update_method == DMG_UPDATE_VALRD_OWNER && engine->groups.group_count == 1 &&
            dmg_update_sparse_by_owner(dmg_client_capabilities(engine->client), engine->options.updates);
 }
 
@@ -89,7 +89,7 @@ static void set_target(dmg_monotone_run *run, dmg_density density, uint64_t arcs
                   engine->options.updates == DMG_UPDATE_AUTO &&
                   dmg_client_capabilities(engine->client)->atomics == DMG_ATOMICS_CALLER_CPU;
     /* In sparse iterations nobody caches anything: owners are of use only as those who need not lock. */
-    bool has_no_owners = engine->update_method == DMG_UPDATE_BY_OWNER &&
+    bool has_no_owners = engine->update_method == DMG_UPDATE_VALRD_OWNER &&
                          ((density == DMG_DENSITY_SPARSE && !by_owner) || engine->groups.members_max == 1);
     dmg_engine_set_target(engine, is_few || has_no_owners ? DMG_UPDATE_DIRECT : engine->update_method, &target);
 }
@@ -525,7 +525,7 @@ static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
         return status;
     }
     status = dmg_redistribution_create(engine, run->program->combine, true,
-                                       engine->update_method == DMG_UPDATE_BY_OWNER, &run->redistribution);
+                                       engine->update_method == DMG_UPDATE_VALRD_OWNER, &run->redistribution);
     if (status != DMG_OK) {
         return status;
     }

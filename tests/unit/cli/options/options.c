@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-static const dmg_option_id allowed[] = {
-    DMG_OPTION_MNS,       DMG_OPTION_CACHE,  DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_DAMPING, DMG_OPTION_VERIFY,
-    DMG_OPTION_DIRECTION, DMG_OPTION_SOURCE, DMG_OPTION_OUTPUT,       DMG_OPTION_THREADS, DMG_OPTION_COUNT};
+static const dmg_option_id allowed[] = {DMG_OPTION_MNS,     DMG_OPTION_CACHE,  DMG_OPTION_PEER_TIMEOUT,
+                                        DMG_OPTION_DAMPING, DMG_OPTION_VERIFY, DMG_OPTION_DIRECTION,
+                                        DMG_OPTION_SOURCE,  DMG_OPTION_OUTPUT, DMG_OPTION_THREADS,
+                                        DMG_OPTION_UPDATES, DMG_OPTION_COUNT};
 
 #define ARGUMENTS_MAX 8
 
@@ -151,6 +152,20 @@ static void a_near_miss_is_named(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "--help"));
 }
 
+static void old_words_mean_the_new_ones_and_are_shown_as_these(void)
+{
+    static const char *const words[][2] = {
+        {"value", "valrd-node"}, {"owner", "valrd-owner"}, {"valrd-owner", "valrd-owner"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        dmg_settings settings;
+        CU_ASSERT_EQUAL_FATAL(PARSE(&settings, "--updates", words[i][0]), DMG_OK);
+        CU_ASSERT_STRING_EQUAL(settings.values[DMG_OPTION_UPDATES].text, words[i][1]);
+    }
+    dmg_settings settings;
+    CU_ASSERT_EQUAL(PARSE(&settings, "--updates", "neither"), DMG_ERR_ARGUMENT);
+    CU_ASSERT_PTR_NULL(strstr(dmg_error_message(), "owner|")); /* what is proposed is new */
+}
+
 static void lists_of_sizes_are_taken_apart(void)
 {
     uint64_t sizes[3] = {0};
@@ -207,6 +222,7 @@ int main(int argc, char **argv)
                                      DMG_TEST(two_dashes_end_the_options),
                                      DMG_TEST(misuse_is_refused_in_one_sentence),
                                      DMG_TEST(a_near_miss_is_named),
+                                     DMG_TEST(old_words_mean_the_new_ones_and_are_shown_as_these),
                                      DMG_TEST(lists_of_sizes_are_taken_apart),
                                      DMG_TEST(every_option_stands_in_the_table),
                                      DMG_TEST(the_echo_has_every_allowed_option),

@@ -512,7 +512,7 @@ static uint32_t expect_an_end(const char *name, dmg_direction direction, dmg_upd
 static void end_beside_a_vandal(bool spares_graph)
 {
     static const char *const names[] = {"bfs", "cc", "sssp", "pagerank"};
-    static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_BY_VALUE, DMG_UPDATE_BY_OWNER};
+    static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_VALRD_NODE, DMG_UPDATE_VALRD_OWNER};
     uint32_t writes = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (size_t j = 0; j < sizeof methods / sizeof *methods; j++) {

@@ -254,12 +254,12 @@ static void every_direction_and_density_gives_the_same_answer(void)
     dmg_graph_close(&graph);
 }
 
-static void every_way_of_updating_gives_the_same_answer(void)
+static void every_update_method_gives_the_same_answer(void)
 {
     static const uint32_t reference_edges[] = {DMG_REFERENCE_EDGES_NEVER, 1, 0};
     dmg_graph graph;
     make_graph(1500, true, DMG_WEIGHT_INT32, &graph);
-    for (int updates = DMG_UPDATE_DIRECT; updates <= DMG_UPDATE_BY_OWNER; updates++) {
+    for (int updates = DMG_UPDATE_DIRECT; updates <= DMG_UPDATE_VALRD_OWNER; updates++) {
         for (size_t i = 0; i < sizeof reference_edges / sizeof *reference_edges; i++) {
             const struct setting setting = {.nodes = 2,
                                             .ranks = 3,
@@ -297,14 +297,14 @@ static void sparse_updates_by_owner_give_the_same_answer_whatever_the_room(void)
                                         .link = i % 2 ? NULL : &no_atomics,
                                         .engine = {.threads = shape[1],
                                                    .density = DMG_DENSITY_SPARSE,
-                                                   .updates = DMG_UPDATE_BY_OWNER,
+                                                   .updates = DMG_UPDATE_VALRD_OWNER,
                                                    .value_buffer_bytes = shape[2],
                                                    .round_buffers = shape[3]}};
         expect_serial_answer(&setting, &graph, dmg_algorithm_find("sssp"), ranks);
         expect_serial_answer(&setting, &graph, dmg_algorithm_find("cc"), ranks);
         const dmg_traffic *traffic = &ranks[0].first_rows[0].traffic;
-        CU_ASSERT_EQUAL(traffic->sent[DMG_WAY_OWNER].items > 0, shape[0] > 1);
-        CU_ASSERT_EQUAL(traffic->sent[DMG_WAY_DIRECT].items > 0, shape[0] == 1 || shape[3] > 0);
+        CU_ASSERT_EQUAL(traffic->sent[DMG_UPDATE_VALRD_OWNER].items > 0, shape[0] > 1);
+        CU_ASSERT_EQUAL(traffic->sent[DMG_UPDATE_DIRECT].items > 0, shape[0] == 1 || shape[3] > 0);
     }
     dmg_graph_close(&graph);
 }
@@ -341,15 +341,17 @@ static void where_atomics_take_locks_a_sparse_iteration_takes_none(void)
         expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
         dmg_iteration by_owner = row_of(ranks, count, 0);
         bool is_mapped = (ranks[0].capabilities & needed) == needed;
-        dmg_way way = !is_mapped ? DMG_WAY_NODE : count == 1 ? DMG_WAY_DIRECT : DMG_WAY_OWNER;
-        CU_ASSERT_EQUAL(ranks[0].method, is_mapped ? DMG_UPDATE_BY_OWNER : DMG_UPDATE_BY_VALUE);
-        CU_ASSERT_EQUAL(by_owner.traffic.sent[way].items, REACHED);
-        CU_ASSERT_EQUAL(by_owner.traffic.taken[way].items, REACHED);
+        dmg_update_method method = !is_mapped   ? DMG_UPDATE_VALRD_NODE
+                                   : count == 1 ? DMG_UPDATE_DIRECT
+                                                : DMG_UPDATE_VALRD_OWNER;
+        CU_ASSERT_EQUAL(ranks[0].method, is_mapped ? DMG_UPDATE_VALRD_OWNER : DMG_UPDATE_VALRD_NODE);
+        CU_ASSERT_EQUAL(by_owner.traffic.sent[method].items, REACHED);
+        CU_ASSERT_EQUAL(by_owner.traffic.taken[method].items, REACHED);
         CU_ASSERT_EQUAL(by_owner.counters.mapped_atomics, 0);
         setting.engine.updates = DMG_UPDATE_DIRECT;
         expect_serial_answer(&setting, &graph, dmg_algorithm_find("bfs"), ranks);
         dmg_iteration directly = row_of(ranks, count, 0);
-        CU_ASSERT_EQUAL(directly.traffic.sent[DMG_WAY_DIRECT].items, REACHED);
+        CU_ASSERT_EQUAL(directly.traffic.sent[DMG_UPDATE_DIRECT].items, REACHED);
         CU_ASSERT_EQUAL(directly.counters.mapped_atomics, is_mapped ? REACHED - 1 : 0);
         CU_ASSERT_EQUAL(by_owner.barriers, directly.barriers + (is_mapped && count > 1));
         CU_ASSERT_TRUE(!is_mapped || by_owner.counters.modelled_ns < directly.counters.modelled_ns / 10);
@@ -594,7 +596,7 @@ static void a_cache_budget_that_is_too_small_is_an_error_that_says_so(void)
 static const dmg_test tests[] = {
     DMG_TEST(every_algorithm_equals_the_serial_one_whatever_the_number_of_nodes),
     DMG_TEST(every_direction_and_density_gives_the_same_answer),
-    DMG_TEST(every_way_of_updating_gives_the_same_answer),
+    DMG_TEST(every_update_method_gives_the_same_answer),
     DMG_TEST(sparse_updates_by_owner_give_the_same_answer_whatever_the_room),
     DMG_TEST(where_atomics_take_locks_a_sparse_iteration_takes_none),
     DMG_TEST(over_a_link_without_atomics_answers_are_the_same),

@@ -1,6 +1,6 @@
 /*
  * Updates that leave a compute node: none is lost and none applied twice, whoever updates the same words at the same
- * time, and whichever way they go.
+ * time, and by whatever method.
  */
 #include "unit/support/suite.h"
 
@@ -29,8 +29,8 @@ static const char *transport;
 static bool are_own_updates; /* over that link */
 static unsigned long long seed;
 
-/* Updaters take turns: all ways at once work on the same words. */
-static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_BY_VALUE};
+/* Updaters take turns: all methods at once work on the same words. */
+static const dmg_update_method methods[] = {DMG_UPDATE_DIRECT, DMG_UPDATE_VALRD_NODE};
 
 struct updater {
     const dmg_test_pool *pool;
@@ -367,7 +367,7 @@ static void updates_by_value_are_a_message_for_hundreds(void)
         DMG_OK);
     const dmg_update_target target = {
         .combine = DMG_COMBINE_MIN_UINT64, .attributes = &arrays.attributes, .activation = &arrays.activation};
-    dmg_update_coordinator_set_target(&coordinator, DMG_UPDATE_BY_VALUE, &target);
+    dmg_update_coordinator_set_target(&coordinator, DMG_UPDATE_VALRD_NODE, &target);
     const dmg_counters before = *dmg_channel_counters(channel);
     for (uint32_t i = 0; i < 1000; i++) {
         dmg_update_coordinator_update(&coordinator, i % VERTICES, 5000 - i);

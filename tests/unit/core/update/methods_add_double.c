@@ -2,7 +2,7 @@
  * Sums of whole numbers below 2^53, scaled by a power of two: exact in any order, and in single precision where they
  * are cached.
  */
-#include "unit/core/update/ways_programs.h"
+#include "unit/core/update/methods_programs.h"
 
 #include "core/engine/program/accumulate.h"
 
@@ -12,7 +12,7 @@
 #define UNIT  0x1p-40
 #define PRIME 1021
 
-static double start_value(const dmg_ways_parameters *parameters)
+static double start_value(const dmg_methods_parameters *parameters)
 {
     return (double)(1 + parameters->seed % 1000) * UNIT;
 }
@@ -31,7 +31,7 @@ static double next_value(double sum, double shared)
 
 static dmg_status run_program(dmg_engine *engine, const void *parameters, dmg_run_result *result)
 {
-    const dmg_accumulate_limits limits = {((const dmg_ways_parameters *)parameters)->iterations, 0};
+    const dmg_accumulate_limits limits = {((const dmg_methods_parameters *)parameters)->iterations, 0};
     return dmg_accumulate_execute(engine, &add_double_program, parameters, &limits, result);
 }
 
@@ -62,14 +62,14 @@ static void serial_answer(const dmg_graph *graph, const void *parameters, void *
     for (uint32_t v = 0; v < graph->vertex_count; v++) {
         values[v] = start_value(parameters);
     }
-    for (uint32_t i = 0; i < ((const dmg_ways_parameters *)parameters)->iterations; i++) {
+    for (uint32_t i = 0; i < ((const dmg_methods_parameters *)parameters)->iterations; i++) {
         iterate(graph, values, sums);
     }
     free(sums);
 }
 
-const dmg_ways_program dmg_ways_add_double = {.name = "sums of 8 bytes",
-                                              .value_bytes = sizeof(double),
-                                              .adds = true,
-                                              .run = run_program,
-                                              .serial = serial_answer};
+const dmg_methods_program dmg_methods_add_double = {.name = "sums of 8 bytes",
+                                                    .value_bytes = sizeof(double),
+                                                    .adds = true,
+                                                    .run = run_program,
+                                                    .serial = serial_answer};

@@ -1,6 +1,6 @@
 /*
- * Random programs over all the ways in which an update can leave a partition: none is lost, none is applied twice, and
- * the figures add up.
+ * Random programs over all the methods by which an update can leave a partition: none is lost, none is applied twice,
+ * and the figures add up.
  *
  * Programs take minima or add whole numbers, so that a serial computation has the same bits whatever the order. Buffers
  * are often so small that each flush and each full directory happens all the time. The compute nodes are threads of the
@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/retrieval/retrieval.h"
-#include "unit/core/update/ways_programs.h"
+#include "unit/core/update/methods_programs.h"
 #include "unit/support/pool_fixture.h"
 #include "unit/support/random_graph.h"
 
@@ -33,8 +33,8 @@ static uint32_t jobs;
 
 /* How a program is run. */
 struct setting {
-    const dmg_ways_program *program;
-    dmg_ways_parameters parameters;
+    const dmg_methods_program *program;
+    dmg_methods_parameters parameters;
     uint32_t ranks;
     uint32_t partitions;
     uint32_t entry_bytes;
@@ -154,7 +154,7 @@ static bool run_job(const struct setting *setting, const dmg_graph *graph, void 
 {
     pthread_t threads[RANKS_MAX];
     char name[32];
-    snprintf(name, sizeof name, "ways %u", jobs++);
+    snprintf(name, sizeof name, "methods %u", jobs++);
     for (uint32_t i = 0; i < setting->ranks; i++) {
         ranks[i].setting = setting;
         ranks[i].graph = graph;
@@ -195,8 +195,9 @@ static bool figures_add_up(const struct setting *setting, const dmg_graph *graph
 {
     const dmg_passed *sent = sum->traffic.sent;
     bool adds_up = memcmp(sent, sum->traffic.taken, sizeof sum->traffic.sent) == 0;
-    adds_up = adds_up && sum->references == sent[DMG_WAY_REFERENCE].items &&
-              sum->updates_remote == sent[DMG_WAY_DIRECT].items + sent[DMG_WAY_NODE].items + sent[DMG_WAY_OWNER].items;
+    adds_up = adds_up && sum->references == sent[DMG_UPDATE_REFRD].items &&
+              sum->updates_remote == sent[DMG_UPDATE_DIRECT].items + sent[DMG_UPDATE_VALRD_NODE].items +
+                                         sent[DMG_UPDATE_VALRD_OWNER].items;
     if (setting->program->adds && sum->direction == DMG_DIRECTION_PUSH) {
         uint64_t applied = sum->updates_local + sum->updates_remote;
         adds_up = adds_up && sum->arcs == graph->arc_count && applied == graph->arc_count;
@@ -239,7 +240,7 @@ static uint32_t any_of(const uint32_t *choices, size_t count)
 
 #define ANY_OF(...) any_of((const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-static struct setting any_setting(const dmg_ways_program *program)
+static struct setting any_setting(const dmg_methods_program *program)
 {
     uint32_t ranks_of_job = ANY_OF(1, 2, 2, 3, 3, 4);
     struct setting setting = {
@@ -253,8 +254,8 @@ static struct setting any_setting(const dmg_ways_program *program)
             .direction =
                 (dmg_direction)ANY_OF(DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL),
             .density = (dmg_density)ANY_OF(DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE),
-            .updates = (dmg_update_method)ANY_OF(DMG_UPDATE_AUTO, DMG_UPDATE_DIRECT, DMG_UPDATE_BY_VALUE,
-                                                 DMG_UPDATE_BY_OWNER, DMG_UPDATE_BY_OWNER),
+            .updates = (dmg_update_method)ANY_OF(DMG_UPDATE_AUTO, DMG_UPDATE_DIRECT, DMG_UPDATE_VALRD_NODE,
+                                                 DMG_UPDATE_VALRD_OWNER, DMG_UPDATE_VALRD_OWNER),
             .partials = (dmg_partials)ANY_OF(DMG_PARTIALS_ARRAY, DMG_PARTIALS_VALUE),
             .reference_edges = ANY_OF(0, 1, 3, DMG_REFERENCE_EDGES_NEVER),
             .reference_degree = ANY_OF(0, 1, 10),
@@ -275,7 +276,7 @@ static void make_any_graph(dmg_graph *graph)
     dmg_random_graph_make(&options, &randomness, graph);
 }
 
-static void expect_random_runs(const dmg_ways_program *program)
+static void expect_random_runs(const dmg_methods_program *program)
 {
     const char *depth = getenv("DMGRAPH_TEST_DEPTH");
     bool is_slow = strcmp(transport, "ucx:data=message") == 0; /* every access is a message */
@@ -293,17 +294,17 @@ static void expect_random_runs(const dmg_ways_program *program)
 
 static void minima_of_4_bytes_are_exact_whatever_the_ways(void)
 {
-    expect_random_runs(&dmg_ways_min_uint32);
+    expect_random_runs(&dmg_methods_min_uint32);
 }
 
 static void minima_of_8_bytes_are_exact_whatever_the_ways(void)
 {
-    expect_random_runs(&dmg_ways_min_uint64);
+    expect_random_runs(&dmg_methods_min_uint64);
 }
 
 static void sums_count_every_update_once_whatever_the_ways(void)
 {
-    expect_random_runs(&dmg_ways_add_double);
+    expect_random_runs(&dmg_methods_add_double);
 }
 
 /* Two ranks that push sums along all arcs: what goes by reference is the metadata of segments, and no edge. */
@@ -313,13 +314,13 @@ static void adding_programs_pass_long_segments_by_reference(void)
     const dmg_random_graph_options options = {
         .vertex_count = 1024, .degree_max = 30, .hub_count = 3, .hub_degree = 512, .is_directed = true};
     dmg_random_graph_make(&options, &randomness, &graph);
-    struct setting setting = {.program = &dmg_ways_add_double,
+    struct setting setting = {.program = &dmg_methods_add_double,
                               .parameters = {.seed = 1, .iterations = 2},
                               .ranks = 2,
                               .partitions = 2,
                               .engine = {.threads = 2,
                                          .direction = DMG_DIRECTION_PUSH,
-                                         .updates = DMG_UPDATE_BY_OWNER,
+                                         .updates = DMG_UPDATE_VALRD_OWNER,
                                          .reference_edges = DMG_REFERENCE_EDGES_NEVER}};
     expect_serial_answer(&setting, &graph);
     dmg_iteration by_value = sum_of_rows(&setting, 1);
@@ -327,12 +328,12 @@ static void adding_programs_pass_long_segments_by_reference(void)
     setting.engine.reference_edges = 1;
     expect_serial_answer(&setting, &graph);
     dmg_iteration by_reference = sum_of_rows(&setting, 1);
-    const dmg_passed *references = &by_reference.traffic.sent[DMG_WAY_REFERENCE];
-    const dmg_passed *values = &by_reference.traffic.sent[DMG_WAY_OWNER];
+    const dmg_passed *references = &by_reference.traffic.sent[DMG_UPDATE_REFRD];
+    const dmg_passed *values = &by_reference.traffic.sent[DMG_UPDATE_VALRD_OWNER];
     CU_ASSERT_TRUE(references->items > 100);
     CU_ASSERT_EQUAL(references->bytes, references->items * 24);
     CU_ASSERT_EQUAL(values->bytes, values->items * 12);
-    CU_ASSERT_TRUE(values->items + 2 * references->items <= by_value.traffic.sent[DMG_WAY_OWNER].items);
+    CU_ASSERT_TRUE(values->items + 2 * references->items <= by_value.traffic.sent[DMG_UPDATE_VALRD_OWNER].items);
     dmg_graph_close(&graph);
 }
 
@@ -345,7 +346,7 @@ static void partial_sums_by_value_are_those_that_are_not_0(void)
         .vertex_count = 1024, .degree_max = 1, .hub_count = 20, .hub_degree = 100, .is_directed = true};
     dmg_random_graph_make(&options, &randomness, &graph);
     const struct setting setting = {
-        .program = &dmg_ways_add_double,
+        .program = &dmg_methods_add_double,
         .parameters = {.seed = 1, .iterations = 1},
         .ranks = 2,
         .partitions = 2,

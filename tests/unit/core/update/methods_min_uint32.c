@@ -1,0 +1,6 @@
+#define DMG_VALUE       uint32_t
+#define DMG_PROGRAM     min_uint32_program
+#define METHODS_PROGRAM dmg_methods_min_uint32
+#define METHODS_NAME    "minima of 4 bytes"
+#define METHODS_RANGE   1000
+#include "unit/core/update/methods_min.inc"
