@@ -1,10 +1,14 @@
 # One static library a layer, so that a test links just the layers below it, and one library of all layers for users.
 # The objects are compiled once and shared.
 
-# dmg_layer(NAME FOLDER LINK libraries...): the folder and all that is in it
+# dmg_layer(NAME FOLDER [FLAT] LINK libraries...): the folder and, unless it is FLAT, all that is in it
 function(dmg_layer name folder)
-  cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  cmake_parse_arguments(LAYER "FLAT" "" "LINK" ${ARGN})
+  if(LAYER_FLAT)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  else()
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  endif()
   add_library(dmg-${name}-objects OBJECT ${sources})
   add_library(dmg-${name} STATIC $<TARGET_OBJECTS:dmg-${name}-objects>)
   foreach(target dmg-${name}-objects dmg-${name})

@@ -2,7 +2,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/engine/exchange/redistribution.h"
 #include "core/engine/runtime.h"
 
 #include <inttypes.h>

@@ -9,11 +9,11 @@
 #define DMG_CORE_ENGINE_ENGINE_H
 
 #include "core/base/budget.h"
+#include "core/engine/exchange/coordinator.h"
 #include "core/engine/groups.h"
 #include "core/pool/pool.h"
 #include "core/pool/range_array.h"
 #include "core/store/graph_store.h"
-#include "core/update/coordinator.h"
 
 typedef enum dmg_direction { DMG_DIRECTION_AUTO, DMG_DIRECTION_PUSH, DMG_DIRECTION_PULL } dmg_direction;
 /** How exactly a compute node caches what vertices give in pull mode; sums and the pool's attributes are always double.

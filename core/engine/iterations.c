@@ -3,7 +3,6 @@
  */
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/engine/exchange/redistribution.h"
 #include "core/engine/runtime.h"
 
 #include <stdlib.h>
@@ -85,14 +84,23 @@ static uint64_t count_remote_updates(const dmg_engine *engine)
     return updates;
 }
 
+void dmg_engine_count_traffic_of(dmg_engine *engine, dmg_traffic_source source, const void *context)
+{
+    if (engine->traffic_source) {
+        engine->traffic_source(engine->traffic_context, &engine->traffic_before);
+    }
+    engine->traffic_source = source;
+    engine->traffic_context = context;
+}
+
 static dmg_traffic count_traffic(const dmg_engine *engine)
 {
     dmg_traffic traffic = engine->traffic_before;
     for (uint32_t i = 0; i < engine->options.threads; i++) {
         dmg_update_coordinator_add_traffic(&engine->workers[i].remote, &traffic);
     }
-    if (engine->redistribution) {
-        dmg_redistribution_add_traffic(engine->redistribution, &traffic);
+    if (engine->traffic_source) {
+        engine->traffic_source(engine->traffic_context, &traffic);
     }
     return traffic;
 }

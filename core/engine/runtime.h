@@ -6,8 +6,8 @@
 #define DMG_CORE_ENGINE_RUNTIME_H
 
 #include "core/engine/engine.h"
+#include "core/engine/exchange/coordinator.h"
 #include "core/engine/retrieval/retrieval.h"
-#include "core/update/coordinator.h"
 #include "core/work/thread_team.h"
 
 /** What the pool holds, and a phase cannot believe. */
@@ -38,6 +38,9 @@ typedef struct dmg_worker {
     char sentence[512]; /**< the error context, carried from the worker's thread */
 } dmg_worker;
 
+/** Adds what has been counted so far. */
+typedef void (*dmg_traffic_source)(const void *context, dmg_traffic *traffic);
+
 struct dmg_engine {
     dmg_client *client;
     dmg_channel *channel;
@@ -57,10 +60,11 @@ struct dmg_engine {
     uint32_t last_partition;
     uint64_t first_vertex; /**< of these */
     uint64_t last_vertex;
-    dmg_update_method update_method;           /**< of dense iterations: not AUTO */
-    struct dmg_redistribution *redistribution; /**< of the run; NULL: none */
-    dmg_traffic traffic_before;                /**< what earlier ones have counted */
-    uint32_t arrays_shared;                    /**< names the next one */
+    dmg_update_method update_method;   /**< of dense iterations: not AUTO */
+    dmg_traffic_source traffic_source; /**< what counts beside the workers; NULL: nothing does */
+    const void *traffic_context;
+    dmg_traffic traffic_before; /**< what earlier sources have counted */
+    uint32_t arrays_shared;     /**< names the next one */
     dmg_iteration *iterations;
     uint32_t iteration_count;
     uint32_t iterations_kept;
@@ -108,6 +112,10 @@ dmg_status dmg_engine_bitmap(dmg_engine *engine, const dmg_range_array *beside, 
 
 /** Direct all workers' updates in the following phases. */
 void dmg_engine_set_target(dmg_engine *engine, dmg_update_method method, const dmg_update_target *target);
+
+/** From now on iterations count, beside the workers, what this source counts. What the last source has counted is kept.
+ * NULL: nothing counts. */
+void dmg_engine_count_traffic_of(dmg_engine *engine, dmg_traffic_source source, const void *context);
 
 /** Zero what the workers counted. */
 void dmg_engine_reset_counts(dmg_engine *engine);

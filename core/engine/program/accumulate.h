@@ -32,8 +32,8 @@
 #ifndef DMG_CORE_ENGINE_PROGRAM_ACCUMULATE_H
 #define DMG_CORE_ENGINE_PROGRAM_ACCUMULATE_H
 
-#include "core/engine/exchange/group_exchange.h"
-#include "core/engine/exchange/redistribution.h"
+#include "core/engine/group_exchange.h"
+#include "core/engine/redistribution.h"
 
 typedef void (*dmg_accumulate_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
 

@@ -23,8 +23,8 @@
 #ifndef DMG_CORE_ENGINE_PROGRAM_MONOTONE_H
 #define DMG_CORE_ENGINE_PROGRAM_MONOTONE_H
 
-#include "core/engine/exchange/group_exchange.h"
-#include "core/engine/exchange/redistribution.h"
+#include "core/engine/group_exchange.h"
+#include "core/engine/redistribution.h"
 
 typedef struct dmg_monotone_run dmg_monotone_run;
 

@@ -4,7 +4,7 @@
  */
 #include "unit/support/suite.h"
 
-#include "core/update/coordinator.h"
+#include "core/engine/exchange/coordinator.h"
 #include "unit/support/pool_fixture.h"
 #include "unit/support/random_graph.h"
 

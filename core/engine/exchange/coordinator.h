@@ -2,19 +2,19 @@
  * @file coordinator.h
  * The update coordinator of one worker: how an update travels that leaves the cached partition (DMG, section 4.3).
  */
-#ifndef DMG_CORE_UPDATE_COORDINATOR_H
-#define DMG_CORE_UPDATE_COORDINATOR_H
+#ifndef DMG_CORE_ENGINE_EXCHANGE_COORDINATOR_H
+#define DMG_CORE_ENGINE_EXCHANGE_COORDINATOR_H
 
+#include "core/engine/exchange/valrd_owner.h"
 #include "core/update/direct_remote.h"
 #include "core/update/method.h"
-#include "core/update/owner_redistribution.h"
 #include "core/update/value_redistribution.h"
 
 typedef struct dmg_update_coordinator {
     dmg_update_method method; /**< of the current phase: not AUTO */
     dmg_direct_remote *direct;
     dmg_value_redistribution *by_value; /**< NULL where it is not possible */
-    dmg_owner_redistribution *by_owner; /**< NULL unless the run has a mailbox for it */
+    dmg_valrd_owner *by_owner;          /**< NULL unless the run has a mailbox for it */
 } dmg_update_coordinator;
 
 /** `coordinator` is zeroed or destroyed before. `value_buffer_bytes` is the size of a batch by value. */
@@ -58,7 +58,7 @@ static inline void dmg_update_coordinator_update(dmg_update_coordinator *coordin
     if (coordinator->method == DMG_UPDATE_VALRD_NODE) {
         dmg_value_redistribution_update(coordinator->by_value, vertex, update);
     } else if (coordinator->method == DMG_UPDATE_VALRD_OWNER) {
-        dmg_owner_redistribution_update(coordinator->by_owner, vertex, update);
+        dmg_valrd_owner_update(coordinator->by_owner, vertex, update);
     } else {
         dmg_direct_remote_update(coordinator->direct, vertex, update);
     }

@@ -1,4 +1,4 @@
-#include "unit/core/update/mailbox_fixture.h"
+#include "unit/core/engine/exchange/mailbox_fixture.h"
 
 #include "unit/support/suite.h"
 

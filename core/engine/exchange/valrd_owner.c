@@ -1,8 +1,10 @@
-#include "core/update/owner_redistribution.h"
+#include "core/engine/exchange/valrd_owner.h"
+
+#include "core/base/error.h"
 
 #include <string.h>
 
-struct dmg_owner_redistribution {
+struct dmg_valrd_owner {
     dmg_mailbox *mailbox;
     const dmg_owners *owners;
     dmg_direct_remote *direct;
@@ -14,13 +16,12 @@ struct dmg_owner_redistribution {
     uint64_t updates;
 };
 
-dmg_status dmg_owner_redistribution_create(dmg_mailbox *mailbox, const dmg_owners *owners, dmg_direct_remote *direct,
-                                           dmg_channel *channel, uint32_t worker, dmg_budget *budget,
-                                           dmg_owner_redistribution **out)
+dmg_status dmg_valrd_owner_create(dmg_mailbox *mailbox, const dmg_owners *owners, dmg_direct_remote *direct,
+                                  dmg_channel *channel, uint32_t worker, dmg_budget *budget, dmg_valrd_owner **out)
 {
     void *memory;
     dmg_status status = dmg_budget_allocate(budget, DMG_BUDGET_UPDATES, sizeof **out, &memory);
-    dmg_owner_redistribution *queue = memory;
+    dmg_valrd_owner *queue = memory;
     if (status == DMG_OK) {
         queue->mailbox = mailbox;
         queue->owners = owners;
@@ -34,12 +35,14 @@ dmg_status dmg_owner_redistribution_create(dmg_mailbox *mailbox, const dmg_owner
     return status;
 }
 
-void dmg_owner_redistribution_destroy(dmg_owner_redistribution *queue)
+void dmg_valrd_owner_destroy(dmg_valrd_owner *queue)
 {
     if (queue) {
         dmg_budget_free(queue->budget, DMG_BUDGET_UPDATES, queue, sizeof *queue);
     }
 }
+
+/* ---- sending ---- */
 
 /* The rank whose range has the vertex, by bisection. */
 static uint32_t find_owner(const dmg_owners *owners, uint32_t vertex)
@@ -57,7 +60,7 @@ static uint32_t find_owner(const dmg_owners *owners, uint32_t vertex)
     return low;
 }
 
-void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t vertex, uint64_t update)
+void dmg_valrd_owner_update(dmg_valrd_owner *queue, uint32_t vertex, uint64_t update)
 {
     const uint64_t *range = &queue->owners->first_vertex[queue->owner];
     if (vertex < range[0] || vertex >= range[1]) {
@@ -77,12 +80,30 @@ void dmg_owner_redistribution_update(dmg_owner_redistribution *queue, uint32_t v
     }
 }
 
-dmg_status dmg_owner_redistribution_flush(dmg_owner_redistribution *queue)
+dmg_status dmg_valrd_owner_flush(dmg_valrd_owner *queue)
 {
     return dmg_mailbox_flush(queue->mailbox, queue->channel, queue->worker);
 }
 
-uint64_t dmg_owner_redistribution_updates(const dmg_owner_redistribution *queue)
+uint64_t dmg_valrd_owner_updates(const dmg_valrd_owner *queue)
 {
     return queue->updates;
+}
+
+/* ---- receiving ---- */
+
+dmg_status dmg_valrd_owner_receive(dmg_mailbox *mailbox, dmg_channel *channel, uint32_t worker, void *room,
+                                   dmg_valrd_owner_apply apply, void *context)
+{
+    for (;;) {
+        uint32_t count;
+        dmg_status status = dmg_mailbox_receive(mailbox, channel, worker, room, &count);
+        if (status != DMG_OK || count == 0) {
+            return status;
+        }
+        if (!apply(context, worker, room, count)) {
+            return dmg_error(DMG_ERR_CORRUPT,
+                             "an update that another compute node passed on does not lead to this one");
+        }
+    }
 }

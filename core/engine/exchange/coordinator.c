@@ -1,4 +1,4 @@
-#include "core/update/coordinator.h"
+#include "core/engine/exchange/coordinator.h"
 
 #include "core/base/error.h"
 
@@ -14,7 +14,7 @@ dmg_status dmg_update_coordinator_create(dmg_client *client, dmg_channel *channe
 
 void dmg_update_coordinator_destroy(dmg_update_coordinator *coordinator)
 {
-    dmg_owner_redistribution_destroy(coordinator->by_owner);
+    dmg_valrd_owner_destroy(coordinator->by_owner);
     dmg_value_redistribution_destroy(coordinator->by_value);
     dmg_direct_remote_destroy(coordinator->direct);
     *coordinator = (dmg_update_coordinator){0};
@@ -24,13 +24,13 @@ dmg_status dmg_update_coordinator_join_owners(dmg_update_coordinator *coordinato
                                               const dmg_owners *owners, dmg_channel *channel, uint32_t worker,
                                               dmg_budget *budget)
 {
-    return dmg_owner_redistribution_create(mailbox, owners, coordinator->direct, channel, worker, budget,
-                                           &coordinator->by_owner);
+    return dmg_valrd_owner_create(mailbox, owners, coordinator->direct, channel, worker, budget,
+                                  &coordinator->by_owner);
 }
 
 void dmg_update_coordinator_leave_owners(dmg_update_coordinator *coordinator)
 {
-    dmg_owner_redistribution_destroy(coordinator->by_owner);
+    dmg_valrd_owner_destroy(coordinator->by_owner);
     coordinator->by_owner = NULL;
 }
 
@@ -77,7 +77,7 @@ dmg_status dmg_update_coordinator_flush(dmg_update_coordinator *coordinator)
     }
     dmg_status status = DMG_OK;
     if (coordinator->method == DMG_UPDATE_VALRD_OWNER) {
-        status = dmg_owner_redistribution_flush(coordinator->by_owner);
+        status = dmg_valrd_owner_flush(coordinator->by_owner);
     }
     return status == DMG_OK ? dmg_direct_remote_flush(coordinator->direct) : status;
 }
@@ -92,7 +92,7 @@ dmg_update_counters dmg_update_coordinator_count(const dmg_update_coordinator *c
         sum.activated += more->activated;
     }
     if (coordinator->by_owner) {
-        sum.updates += dmg_owner_redistribution_updates(coordinator->by_owner);
+        sum.updates += dmg_valrd_owner_updates(coordinator->by_owner);
     }
     return sum;
 }

@@ -2,10 +2,10 @@
  * @file mailbox_fixture.h
  * The mailboxes of a job whose ranks all live in one test program.
  */
-#ifndef DMG_TEST_CORE_UPDATE_MAILBOX_FIXTURE_H
-#define DMG_TEST_CORE_UPDATE_MAILBOX_FIXTURE_H
+#ifndef DMG_TEST_CORE_ENGINE_EXCHANGE_MAILBOX_FIXTURE_H
+#define DMG_TEST_CORE_ENGINE_EXCHANGE_MAILBOX_FIXTURE_H
 
-#include "core/update/mailbox.h"
+#include "core/engine/exchange/mailbox.h"
 #include "unit/support/pool_fixture.h"
 
 #define MAILBOX_FIXTURE_RANKS_MAX     4

@@ -9,7 +9,7 @@
  */
 #include "unit/support/suite.h"
 
-#include "unit/core/update/mailbox_fixture.h"
+#include "unit/core/engine/exchange/mailbox_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,26 +1,18 @@
 /**
  * @file redistribution.h
- * A run's side of redistribution through pool memory: which segments are passed on by reference, and walking those and
- * the values that other ranks have left for this one (DMG, section 4.3.1).
+ * The rounds in which the ranks of a run exchange what they pass on through pool memory (DMG, section 4.3.1): segments
+ * by reference (exchange/refrd.h), and values to their owners (exchange/valrd_owner.h).
  *
  * A dense iteration sends in rounds. A round ends when the mailboxes fill up or the edges do: what was sent is
  * exchanged, and the ranks that still have edges go on in the next one. So an iteration needs no more pool memory than
  * a round, and its updates never have to wait for room. What one chunk generates beyond the room that is left goes
  * another way: segments by value, values by direct remote updates.
  */
-#ifndef DMG_CORE_ENGINE_EXCHANGE_REDISTRIBUTION_H
-#define DMG_CORE_ENGINE_EXCHANGE_REDISTRIBUTION_H
+#ifndef DMG_CORE_ENGINE_REDISTRIBUTION_H
+#define DMG_CORE_ENGINE_REDISTRIBUTION_H
 
+#include "core/engine/exchange/valrd_owner.h"
 #include "core/engine/runtime.h"
-#include "core/update/mailbox.h"
-
-/** Of the item of a reference: where the segment is, and what its source gives (DMG, Fig. 14a). */
-typedef struct dmg_reference {
-    dmg_address first_edge;
-    uint64_t value; /**< the source's attribute, or what it gives */
-    uint32_t count; /**< edges */
-    uint32_t source;
-} dmg_reference;
 
 /** How what came from other ranks is applied: to this rank's cache, or as own updates of the pool. False when it does
  * not lead to this rank's partitions: who sent it is not believed. */
@@ -28,8 +20,7 @@ typedef struct dmg_appliers {
     /** Edges, and the value of each item's source; NULL: nothing is passed by reference in this walk. */
     bool (*references)(void *context, uint32_t worker, const dmg_vertex_edges *items, const uint64_t *values,
                        uint32_t count);
-    /** Items of dmg_value_item_bytes: vertex, then value. */
-    bool (*values)(void *context, uint32_t worker, const uint8_t *items, uint32_t count);
+    dmg_valrd_owner_apply values;
 } dmg_appliers;
 
 typedef struct dmg_redistribution dmg_redistribution;
@@ -42,9 +33,6 @@ dmg_status dmg_redistribution_create(dmg_engine *engine, dmg_combine combine, bo
                                      dmg_redistribution **redistribution);
 /** NULL is allowed. */
 void dmg_redistribution_destroy(dmg_redistribution *redistribution);
-
-/** Add what the mailboxes have counted so far. */
-void dmg_redistribution_add_traffic(const dmg_redistribution *redistribution, dmg_traffic *traffic);
 
 /** Pass a segment on, unless it or its list is too short or there is no room. */
 bool dmg_redistribution_offer(dmg_redistribution *redistribution, uint32_t worker, const dmg_foreign_segment *segment,

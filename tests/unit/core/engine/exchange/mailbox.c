@@ -4,7 +4,7 @@
  */
 #include "unit/support/suite.h"
 
-#include "unit/core/update/mailbox_fixture.h"
+#include "unit/core/engine/exchange/mailbox_fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  * nothing counts twice. What a rank moves does not grow with the number of groups: at most its cache once out and once
  * in.
  */
-#ifndef DMG_CORE_ENGINE_EXCHANGE_GROUP_EXCHANGE_H
-#define DMG_CORE_ENGINE_EXCHANGE_GROUP_EXCHANGE_H
+#ifndef DMG_CORE_ENGINE_GROUP_EXCHANGE_H
+#define DMG_CORE_ENGINE_GROUP_EXCHANGE_H
 
 #include "core/engine/runtime.h"
 

@@ -1,4 +1,4 @@
-#include "core/engine/exchange/group_exchange.h"
+#include "core/engine/group_exchange.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "core/update/mailbox.h"
+#include "core/engine/exchange/mailbox.h"
 
 #include "core/base/error.h"
 

@@ -19,8 +19,8 @@
  * Directories carry the number of their round, so that a step that is left out somewhere is an error and not a wrong
  * answer.
  */
-#ifndef DMG_CORE_UPDATE_MAILBOX_H
-#define DMG_CORE_UPDATE_MAILBOX_H
+#ifndef DMG_CORE_ENGINE_EXCHANGE_MAILBOX_H
+#define DMG_CORE_ENGINE_EXCHANGE_MAILBOX_H
 
 #include "core/base/budget.h"
 #include "core/pool/pool.h"
