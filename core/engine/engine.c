@@ -5,6 +5,7 @@
 #include "core/engine/runtime.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,30 +77,31 @@ static dmg_status open_worker(dmg_engine *engine, uint32_t index)
     return status;
 }
 
-/* One worker opens what it uses, the others wait for their turn. */
+/* Workers open what they use one after the other, in any order, until one fails. */
 struct opening {
     dmg_engine *engine;
-    uint32_t turn;
+    pthread_mutex_t lock;
+    bool has_failed;
 };
 
 static void open_in_turn(void *context, uint32_t index)
 {
-    const struct opening *opening = context;
-    if (index == opening->turn) {
-        dmg_worker_keep(&opening->engine->workers[index], open_worker(opening->engine, index));
+    struct opening *opening = context;
+    pthread_mutex_lock(&opening->lock);
+    if (!opening->has_failed) {
+        dmg_status status = open_worker(opening->engine, index);
+        opening->has_failed = status != DMG_OK;
+        dmg_worker_keep(&opening->engine->workers[index], status);
     }
+    pthread_mutex_unlock(&opening->lock);
 }
 
-/* Each in its own thread: its buffers are touched first, and so placed, from there (NUMA). */
+/* Each in its own thread: it is the first to use its buffers, so that they lie near to it (NUMA). */
 static dmg_status open_workers(dmg_engine *engine)
 {
-    dmg_status status = DMG_OK;
-    for (uint32_t i = 0; i < engine->options.threads && status == DMG_OK; i++) {
-        struct opening opening = {engine, i};
-        dmg_thread_team_run(engine->team, engine->options.threads, open_in_turn, &opening);
-        status = dmg_workers_collect(engine, engine->options.threads);
-    }
-    return status;
+    struct opening opening = {.engine = engine, .lock = PTHREAD_MUTEX_INITIALIZER};
+    dmg_thread_team_run(engine->team, engine->options.threads, open_in_turn, &opening);
+    return dmg_workers_collect(engine, engine->options.threads);
 }
 
 /* What all workers retrieve with. */

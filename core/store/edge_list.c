@@ -49,14 +49,13 @@ void dmg_edge_list_lengths(const dmg_index_shape *shape, const uint64_t *partiti
     lengths[shape->partition_count - 1] = degree - done;
 }
 
-dmg_list_place dmg_edge_list_place(const dmg_index_shape *shape, uint64_t offset, uint32_t degree,
-                                   bool lengths_are_in_front)
+dmg_list_place dmg_edge_list_place(const dmg_index_shape *shape, uint64_t offset, uint32_t degree, bool has_header)
 {
     dmg_list_place place = {0};
-    uint64_t alignment = lengths_are_in_front || shape->edge_bytes == 8 ? 8 : 4;
+    uint64_t alignment = has_header || shape->edge_bytes == 8 ? 8 : 4;
     place.offset = (offset + alignment - 1) & ~(alignment - 1);
-    place.front_bytes = lengths_are_in_front ? dmg_index_front_bytes(shape) : 0;
-    place.end = place.offset + place.front_bytes + (uint64_t)degree * shape->edge_bytes;
+    place.header_bytes = has_header ? dmg_list_header_bytes(shape) : 0;
+    place.end = place.offset + place.header_bytes + (uint64_t)degree * shape->edge_bytes;
     return place;
 }
 

@@ -178,7 +178,7 @@ static bool load_out_of_place(graph_loader *loader, uint32_t node, const uint32_
     dmg_index_entry_set_out_of_place(shape, degree, loader->extents[node] + place.offset, lengths, entry);
     dmg_write_stream_seek(&loader->lists, loader->extents[node] + end);
     dmg_write_stream_put(&loader->lists, zeros, place.offset - end);
-    dmg_write_stream_put(&loader->lists, lengths, place.front_bytes);
+    dmg_write_stream_put(&loader->lists, lengths, place.header_bytes);
     write_edges(loader, destinations, weights, degree);
     loader->ends[node] = place.end;
     return true;

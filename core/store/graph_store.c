@@ -393,8 +393,8 @@ static uint64_t list_bytes(const dmg_index_shape *shape, uint64_t vertex_count, 
     for (uint64_t vertex = 0; vertex < vertex_count; vertex++) {
         uint64_t degree = offsets[vertex + 1] - offsets[vertex];
         if (degree > shape->in_place_degree_max) {
-            uint64_t front = dmg_edge_list_lengths_surely_fit(shape, degree) ? 0 : dmg_index_front_bytes(shape) + 4;
-            bytes += degree * shape->edge_bytes + front;
+            uint64_t header = dmg_edge_list_lengths_surely_fit(shape, degree) ? 0 : dmg_list_header_bytes(shape) + 4;
+            bytes += degree * shape->edge_bytes + header;
         }
     }
     return bytes;

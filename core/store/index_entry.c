@@ -60,11 +60,11 @@ static inline bool next_length(const uint8_t *entry, uint32_t entry_bytes, uint3
     return *at <= entry_bytes;
 }
 
-bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front,
+bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *header,
                                    uint32_t first, uint32_t last, uint64_t *edges_before, uint64_t *edges)
 {
-    bool is_in_front = dmg_index_entry_lengths_are_in_front(entry);
-    if (is_in_front && !front) {
+    bool has_header = dmg_index_entry_has_list_header(entry);
+    if (has_header && !header) {
         return false;
     }
     uint64_t degree = dmg_index_entry_degree(entry);
@@ -73,8 +73,8 @@ bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *
     uint32_t at = DMG_INDEX_LENGTHS_AT;
     for (uint32_t i = 0; i < last; i++) {
         uint32_t length;
-        if (is_in_front) {
-            length = dmg_read_once_32(&front[i]);
+        if (has_header) {
+            length = dmg_read_once_32(&header[i]);
         } else if (!next_length(entry, shape->entry_bytes, &at, &length)) {
             return false;
         }

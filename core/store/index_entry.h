@@ -8,7 +8,8 @@
  *
  * The scheme is chosen by what fits, so the degree tells which it is. A length's first two bits (the low ones of its
  * first byte) are its size in bytes less one, the rest its value. When the lengths do not fit, the first is the
- * sentinel of four 0xff bytes, and they stand as 4-byte numbers in front of the list, padded to 8 bytes.
+ * sentinel of four 0xff bytes, and they stand as 4-byte numbers in front of the list, padded to 8 bytes: the list's
+ * *header*.
  *
  * An edge is a destination, or a destination and a weight, four bytes each. Lists ascend by destination, so that the
  * edges of one partition (an *edge segment*) are contiguous.
@@ -61,21 +62,21 @@ static inline const uint8_t *dmg_index_entry_edges(const uint8_t *entry)
     return entry + 4;
 }
 
-/** Where an out-of-place list begins (with its lengths, when they stand in front). */
+/** Where an out-of-place list begins (with its header, when it has one). */
 static inline dmg_address dmg_index_entry_list(const uint8_t *entry)
 {
     return dmg_read_once_64(entry + 4);
 }
 
-static inline bool dmg_index_entry_lengths_are_in_front(const uint8_t *entry)
+static inline bool dmg_index_entry_has_list_header(const uint8_t *entry)
 {
     uint32_t first;
     memcpy(&first, entry + DMG_INDEX_LENGTHS_AT, sizeof first);
     return first == UINT32_MAX;
 }
 
-/** Bytes in front of a list whose lengths do not fit into the entry. */
-static inline uint64_t dmg_index_front_bytes(const dmg_index_shape *shape)
+/** Bytes of the header of a list whose lengths do not fit into the entry. */
+static inline uint64_t dmg_list_header_bytes(const dmg_index_shape *shape)
 {
     return ((uint64_t)shape->partition_count * 4 + 7) & ~UINT64_C(7);
 }
@@ -83,8 +84,7 @@ static inline uint64_t dmg_index_front_bytes(const dmg_index_shape *shape)
 /** Where the edges of an out-of-place list begin. */
 static inline dmg_address dmg_index_entry_first_edge(const dmg_index_shape *shape, const uint8_t *entry)
 {
-    return dmg_index_entry_list(entry) +
-           (dmg_index_entry_lengths_are_in_front(entry) ? dmg_index_front_bytes(shape) : 0);
+    return dmg_index_entry_list(entry) + (dmg_index_entry_has_list_header(entry) ? dmg_list_header_bytes(shape) : 0);
 }
 
 /** Bytes that a length takes in an entry, when it is at most DMG_INDEX_LENGTH_MAX. */
@@ -110,7 +110,7 @@ bool dmg_index_entry_set_out_of_place(const dmg_index_shape *shape, uint32_t deg
 bool dmg_index_lengths_fit(const dmg_index_shape *shape, const uint32_t *lengths);
 
 /** dmg_index_entry_segments without its short cuts. */
-bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front,
+bool dmg_index_entry_segments_walk(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *header,
                                    uint32_t first, uint32_t last, uint64_t *edges_before, uint64_t *edges);
 
 /** The low `count` bytes of a word, 0 <= count <= 8. */
@@ -128,15 +128,15 @@ static inline uint64_t dmg_sum_of_bytes(uint64_t word)
 
 /**
  * Segment lengths of an out-of-place entry: the edges before partition `first`, and the edges of partitions [first,
- * last), with first <= last <= partition_count. `front` is what stands in front of the list, or NULL; it is needed only
- * when the lengths are there. False when the lengths contradict the degree, or are needed and not given; a true result
- * never reaches beyond the degree that the entry had then: where it lies in the pool, it may change. Thread-safe; no
- * remote access.
+ * last), with first <= last <= partition_count. `header` is the list's, or NULL; it is needed
+ * only when the lengths are there. False when the lengths contradict the degree, or are needed and not given; a true
+ * result never reaches beyond the degree that the entry had then: where it lies in the pool, it may change.
+ * Thread-safe; no remote access.
  *
  * Most lengths take one byte (DMG, Fig. 23). Up to eight of those are added up without a loop: 6 ns instead of 12 (2
  * partitions) to 21 (8 partitions), on a 2-core VM.
  */
-static inline bool dmg_index_entry_segments(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *front,
+static inline bool dmg_index_entry_segments(const dmg_index_shape *shape, const uint8_t *entry, const uint32_t *header,
                                             uint32_t first, uint32_t last, uint64_t *edges_before, uint64_t *edges)
 {
     if (shape->partition_count == 1) {
@@ -154,7 +154,7 @@ static inline bool dmg_index_entry_segments(const dmg_index_shape *shape, const 
             return dmg_sum_of_bytes(lengths) == dmg_index_entry_degree(entry);
         }
     }
-    return dmg_index_entry_segments_walk(shape, entry, front, first, last, edges_before, edges);
+    return dmg_index_entry_segments_walk(shape, entry, header, first, last, edges_before, edges);
 }
 
 #endif

@@ -80,7 +80,7 @@ bool dmg_reschedule_add(dmg_reschedule *reschedule, uint32_t worker, void *task,
     return has_room;
 }
 
-static bool take_from(dmg_reschedule *reschedule, struct buffer *buffer, dmg_segment *segment)
+static bool take_from(dmg_reschedule *reschedule, struct buffer *buffer, dmg_list_piece *segment)
 {
     if (atomic_load_explicit(&buffer->count, memory_order_relaxed) == 0) {
         return false;
@@ -91,7 +91,7 @@ static bool take_from(dmg_reschedule *reschedule, struct buffer *buffer, dmg_seg
         struct long_list *list = &buffer->lists[buffer->first];
         uint32_t left = list->end - list->next;
         uint32_t count = left < reschedule->segment_edges ? left : reschedule->segment_edges;
-        *segment = (dmg_segment){list->task, list->unfinished, list->list, list->next, count};
+        *segment = (dmg_list_piece){list->task, list->unfinished, list->list, list->next, count};
         list->next += count;
         if (list->next == list->end) {
             buffer->first = (buffer->first + 1) % DMG_RESCHEDULE_LISTS;
@@ -102,12 +102,12 @@ static bool take_from(dmg_reschedule *reschedule, struct buffer *buffer, dmg_seg
     return waiting > 0;
 }
 
-bool dmg_reschedule_take(dmg_reschedule *reschedule, uint32_t worker, dmg_segment *segment)
+bool dmg_reschedule_take(dmg_reschedule *reschedule, uint32_t worker, dmg_list_piece *segment)
 {
     return take_from(reschedule, &reschedule->buffers[worker], segment);
 }
 
-bool dmg_reschedule_steal(dmg_reschedule *reschedule, uint32_t worker, dmg_segment *segment)
+bool dmg_reschedule_steal(dmg_reschedule *reschedule, uint32_t worker, dmg_list_piece *segment)
 {
     for (uint32_t i = 1; i < reschedule->workers; i++) {
         if (take_from(reschedule, &reschedule->buffers[(worker + i) % reschedule->workers], segment)) {
@@ -117,7 +117,7 @@ bool dmg_reschedule_steal(dmg_reschedule *reschedule, uint32_t worker, dmg_segme
     return false;
 }
 
-void dmg_reschedule_finish(const dmg_segment *segment)
+void dmg_reschedule_finish(const dmg_list_piece *segment)
 {
     atomic_fetch_sub_explicit(segment->unfinished, segment->count, memory_order_release);
 }

@@ -19,13 +19,13 @@
 #define DMG_RESCHEDULE_LISTS 256
 
 /** A piece of a list, handed out: to be given back by dmg_reschedule_finish. */
-typedef struct dmg_segment {
+typedef struct dmg_list_piece {
     void *task;                   /**< whose list it is */
     _Atomic uint64_t *unfinished; /**< edges of that task's lists that are in the buffer or handed out */
     uint32_t list;                /**< which of the task's */
     uint32_t first;               /**< edge */
     uint32_t count;
-} dmg_segment;
+} dmg_list_piece;
 
 typedef struct dmg_reschedule dmg_reschedule;
 
@@ -45,12 +45,12 @@ void dmg_reschedule_destroy(dmg_reschedule *reschedule);
 bool dmg_reschedule_add(dmg_reschedule *reschedule, uint32_t worker, void *task, uint32_t list, uint32_t count,
                         _Atomic uint64_t *unfinished);
 /** The next segment in the worker's own buffer. False when it is empty. */
-bool dmg_reschedule_take(dmg_reschedule *reschedule, uint32_t worker, dmg_segment *segment);
+bool dmg_reschedule_take(dmg_reschedule *reschedule, uint32_t worker, dmg_list_piece *segment);
 /** A segment out of another worker's buffer. False when all are empty. Thread-safe. */
-bool dmg_reschedule_steal(dmg_reschedule *reschedule, uint32_t worker, dmg_segment *segment);
+bool dmg_reschedule_steal(dmg_reschedule *reschedule, uint32_t worker, dmg_list_piece *segment);
 /** A segment has been walked, or given up. Thread-safe; what was written before is seen by who reads that `unfinished`
  * is 0. */
-void dmg_reschedule_finish(const dmg_segment *segment);
+void dmg_reschedule_finish(const dmg_list_piece *segment);
 /** Forget what is left in the worker's buffer. By that worker alone. */
 void dmg_reschedule_clear(dmg_reschedule *reschedule, uint32_t worker);
 

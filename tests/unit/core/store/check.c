@@ -45,7 +45,7 @@ static bool edges_are(const uint8_t *edges, uint32_t edge_bytes, const dmg_adjac
 
 static uint64_t front_bytes_of(const dmg_index_shape *shape, const uint8_t *entry)
 {
-    return dmg_index_entry_lengths_are_in_front(entry) ? dmg_index_front_bytes(shape) : 0;
+    return dmg_index_entry_has_list_header(entry) ? dmg_list_header_bytes(shape) : 0;
 }
 
 /** Bytes of an out-of-place list with what stands in front of it; 0 when the edges are in place. */
@@ -61,8 +61,8 @@ static void check_out_of_place(dmg_channel *channel, const dmg_graph_store *stor
                                uint64_t at, const uint8_t *entry, const uint8_t *list, bool reads_a_segment)
 {
     const dmg_index_shape *shape = &store->shape;
-    uint64_t front_bytes = front_bytes_of(shape, entry);
-    const uint32_t *front = front_bytes > 0 ? (const uint32_t *)(const void *)list : NULL;
+    uint64_t header_bytes = front_bytes_of(shape, entry);
+    const uint32_t *front = header_bytes > 0 ? (const uint32_t *)(const void *)list : NULL;
     uint64_t done = 0;
     CU_ASSERT_EQUAL(dmg_index_entry_list(entry) % (front || shape->edge_bytes == 8 ? 8 : 4), 0);
     for (uint32_t p = 0; p < shape->partition_count; p++) {
@@ -77,7 +77,7 @@ static void check_out_of_place(dmg_channel *channel, const dmg_graph_store *stor
                 CU_FAIL("an edge lies in the segment of another partition");
             }
         }
-        if (!edges_are(list + front_bytes + before * shape->edge_bytes, shape->edge_bytes, adjacency, at + before,
+        if (!edges_are(list + header_bytes + before * shape->edge_bytes, shape->edge_bytes, adjacency, at + before,
                        edges)) {
             CU_FAIL("a segment has other edges");
         }

@@ -68,7 +68,7 @@ static void check_lengths(const dmg_index_shape *shape, uint32_t degree, const u
     bool fit = dmg_index_entry_set_out_of_place(shape, degree, list, lengths, entry);
     const uint32_t *front = fit ? NULL : lengths;
     if (fit != expected_fit(shape, lengths) || fit != dmg_index_lengths_fit(shape, lengths) ||
-        fit == dmg_index_entry_lengths_are_in_front(entry)) {
+        fit == dmg_index_entry_has_list_header(entry)) {
         CU_FAIL("fitting is judged wrongly");
     }
     if (dmg_index_entry_degree(entry) != degree || dmg_index_entry_list(entry) != list ||
@@ -323,11 +323,11 @@ static void lists_are_placed_aligned_and_without_holes(void)
     dmg_index_shape plain = dmg_index_shape_make(32, false, 21);
     dmg_index_shape weighted = dmg_index_shape_make(32, true, 3);
     dmg_list_place place = dmg_edge_list_place(&plain, 12, 9, false);
-    CU_ASSERT_TRUE(place.offset == 12 && place.front_bytes == 0 && place.end == 12 + 36);
+    CU_ASSERT_TRUE(place.offset == 12 && place.header_bytes == 0 && place.end == 12 + 36);
     place = dmg_edge_list_place(&plain, 12, 9, true);
-    CU_ASSERT_TRUE(place.offset == 16 && place.front_bytes == 88 && place.end == 16 + 88 + 36);
+    CU_ASSERT_TRUE(place.offset == 16 && place.header_bytes == 88 && place.end == 16 + 88 + 36);
     place = dmg_edge_list_place(&weighted, 12, 9, false);
-    CU_ASSERT_TRUE(place.offset == 16 && place.front_bytes == 0 && place.end == 16 + 72);
+    CU_ASSERT_TRUE(place.offset == 16 && place.header_bytes == 0 && place.end == 16 + 72);
     place = dmg_edge_list_place(&plain, 0, UINT32_MAX, false);
     CU_ASSERT_EQUAL(place.end, UINT64_C(4) * UINT32_MAX);
 }

@@ -208,7 +208,7 @@ static void lists_of_a_batch_are_contiguous_on_one_node_and_nodes_get_alike(void
             CU_ASSERT_TRUE(end == DMG_ADDRESS_NULL || dmg_address_node(list) == node);
             node = dmg_address_node(list);
             CU_ASSERT_TRUE(end == DMG_ADDRESS_NULL || list == end);
-            CU_ASSERT_FALSE(dmg_index_entry_lengths_are_in_front(entry));
+            CU_ASSERT_FALSE(dmg_index_entry_has_list_header(entry));
             bytes += dmg_index_entry_degree(entry) * UINT64_C(4);
             end = list + dmg_index_entry_degree(entry) * UINT64_C(4);
         }

@@ -217,7 +217,7 @@ struct walked {
     _Atomic uint32_t segments;
 };
 
-static void walk_segment(struct walked *walked, const dmg_segment *segment)
+static void walk_segment(struct walked *walked, const dmg_list_piece *segment)
 {
     CU_ASSERT_PTR_EQUAL(segment->task, walked);
     CU_ASSERT_TRUE(segment->count > 0 && segment->count <= SEGMENT);
@@ -232,7 +232,7 @@ static void walk_segment(struct walked *walked, const dmg_segment *segment)
 static void share_lists(void *context, uint32_t worker)
 {
     struct walked *walked = context;
-    dmg_segment segment;
+    dmg_list_piece segment;
     for (uint32_t list = 0; worker == 0 && list < LONG_LISTS; list++) {
         while (!dmg_reschedule_add(walked->reschedule, 0, walked, list, LIST_EDGES, &walked->unfinished)) {
         }
@@ -276,7 +276,7 @@ static void a_full_buffer_takes_no_more_lists_and_a_cleared_one_has_none(void)
 {
     dmg_budget *budget;
     dmg_reschedule *reschedule;
-    dmg_segment segment;
+    dmg_list_piece segment;
     _Atomic uint64_t unfinished = 0;
     CU_ASSERT_EQUAL_FATAL(dmg_budget_create(0, &budget), DMG_OK);
     CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(budget, 2, 10, &reschedule), DMG_OK);

@@ -392,7 +392,7 @@ static void a_memory_node_that_dies_in_a_long_list_ends_all_workers(void)
     struct dying dying = {.bench = &bench};
     dmg_reschedule *reschedule;
     dmg_thread_team *team;
-    dmg_segment segment;
+    dmg_list_piece segment;
     dmg_sparse_graph_make(4096, 512, 3000, false, &bench.graph);
     set_up(&bench, &(dmg_store_options){0});
     CU_ASSERT_EQUAL_FATAL(dmg_reschedule_create(bench.budget, 2, SMALL_SEGMENT_EDGES, &reschedule), DMG_OK);

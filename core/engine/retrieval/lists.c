@@ -1,4 +1,4 @@
-#include "core/engine/retrieval/retrieval_task.h"
+#include "core/engine/retrieval/task.h"
 
 #include "core/base/error.h"
 
@@ -13,24 +13,24 @@ static dmg_status corrupt_entry(const dmg_task *task, const dmg_range_array *ind
                      dmg_address_node(dmg_range_array_address(index, task->chunk.first + vertex)));
 }
 
-/* Bytes of the buffer in which lengths that stand in front of lists are fetched. */
-static uint32_t fronts_that_fit(const dmg_index_shape *shape)
+/* So many headers of lists fit into the buffer in which they are fetched. */
+static uint32_t headers_that_fit(const dmg_index_shape *shape)
 {
-    return (uint32_t)(DMG_FRONT_BUFFER_BYTES / dmg_index_front_bytes(shape));
+    return (uint32_t)(DMG_HEADER_BUFFER_BYTES / dmg_list_header_bytes(shape));
 }
 
-static const uint32_t *front_at(const dmg_retrieval *retrieval, uint32_t index)
+static const uint32_t *header_at(const dmg_retrieval *retrieval, uint32_t index)
 {
-    return retrieval->front_buffer + index * (dmg_index_front_bytes(&retrieval->setup.store->shape) / 4);
+    return retrieval->header_buffer + index * (dmg_list_header_bytes(&retrieval->setup.store->shape) / 4);
 }
 
 /* Segments of an entry that belong to a rank. False when the entry contradicts itself. */
-static bool segments_of_rank(const dmg_retrieval *retrieval, const uint8_t *entry, const uint32_t *front, uint32_t rank,
-                             uint64_t *before, uint64_t *edges)
+static bool segments_of_rank(const dmg_retrieval *retrieval, const uint8_t *entry, const uint32_t *header,
+                             uint32_t rank, uint64_t *before, uint64_t *edges)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     uint32_t ranks = retrieval->setup.ranks;
-    return dmg_index_entry_segments(shape, entry, front, dmg_first_partition_of(shape->partition_count, rank, ranks),
+    return dmg_index_entry_segments(shape, entry, header, dmg_first_partition_of(shape->partition_count, rank, ranks),
                                     dmg_first_partition_of(shape->partition_count, rank + 1, ranks), before, edges);
 }
 
@@ -62,13 +62,13 @@ static bool refer(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, cons
  * rank's own segment, and those that the phase did not take.
  */
 static bool refer_segments(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task, uint32_t vertex,
-                           const uint8_t *entry, const uint32_t *front)
+                           const uint8_t *entry, const uint32_t *header)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     dmg_address first_edge = dmg_index_entry_first_edge(shape, entry);
     for (uint32_t rank = 0; rank < retrieval->setup.ranks; rank++) {
         uint64_t before, edges;
-        if (!segments_of_rank(retrieval, entry, front, rank, &before, &edges)) {
+        if (!segments_of_rank(retrieval, entry, header, rank, &before, &edges)) {
             return false;
         }
         const dmg_foreign_segment segment = {.first_edge = first_edge + before * shape->edge_bytes,
@@ -85,9 +85,9 @@ static bool refer_segments(dmg_retrieval *retrieval, const dmg_retrieval_plan *p
     return true;
 }
 
-/* What of an out-of-place list is to be fetched. `front` is what stands in front of it, when its lengths do. */
+/* What of an out-of-place list is to be fetched. `header` is its header, or NULL. */
 static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task, uint32_t vertex,
-                     const uint32_t *front)
+                     const uint32_t *header)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
@@ -98,13 +98,13 @@ static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, d
     if (first_edge % sizeof(uint32_t) != 0) {
         return false;
     }
-    if (front && retrieval->is_mapped) {
-        dmg_channel_charge_read(retrieval->channel, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+    if (header && retrieval->is_mapped) {
+        dmg_channel_charge_read(retrieval->channel, dmg_index_entry_list(entry), dmg_list_header_bytes(shape));
     }
     if (plan->refer && !retrieval->owns_all) {
-        return refer_segments(retrieval, plan, task, vertex, entry, front);
+        return refer_segments(retrieval, plan, task, vertex, entry, header);
     }
-    if (!retrieval->owns_all && !segments_of_rank(retrieval, entry, front, retrieval->setup.rank, &before, &local)) {
+    if (!retrieval->owns_all && !segments_of_rank(retrieval, entry, header, retrieval->setup.rank, &before, &local)) {
         return false;
     }
     if (plan->local_segments_only) {
@@ -115,21 +115,21 @@ static bool cut_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, d
     return true;
 }
 
-/* Lists whose lengths stand in front of them: fetch the lengths of all, then cut. */
-static dmg_status cut_by_fronts(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task,
-                                const uint32_t *vertices, uint32_t count)
+/* Lists that have headers: fetch the headers of all, then cut. */
+static dmg_status cut_by_headers(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task,
+                                 const uint32_t *vertices, uint32_t count)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     dmg_completion completion = {0};
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *entry = task->entries + (uint64_t)vertices[i] * shape->entry_bytes;
-        dmg_post_read(retrieval->channel, dmg_index_entry_list(entry), (void *)front_at(retrieval, i),
-                      dmg_index_front_bytes(shape), &completion);
+        dmg_post_read(retrieval->channel, dmg_index_entry_list(entry), (void *)header_at(retrieval, i),
+                      dmg_list_header_bytes(shape), &completion);
         dmg_retrieval_posted(retrieval, &retrieval->setup.lists);
     }
     dmg_status status = dmg_wait(retrieval->channel, &completion);
     for (uint32_t i = 0; i < count && status == DMG_OK; i++) {
-        if (!cut_list(retrieval, plan, task, vertices[i], front_at(retrieval, i))) {
+        if (!cut_list(retrieval, plan, task, vertices[i], header_at(retrieval, i))) {
             return corrupt_entry(task, plan->index, vertices[i]);
         }
     }
@@ -140,8 +140,8 @@ static dmg_status cut_by_fronts(dmg_retrieval *retrieval, const dmg_retrieval_pl
 dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan, dmg_task *task)
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
-    uint32_t fronts[DMG_FRONT_BUFFER_BYTES / 8];
-    uint32_t front_count = 0;
+    uint32_t headers[DMG_HEADER_BUFFER_BYTES / 8];
+    uint32_t header_count = 0;
     dmg_status status = DMG_OK;
     dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_LISTS);
     task->span_count = 0;
@@ -159,17 +159,17 @@ dmg_status dmg_task_make_spans(dmg_retrieval *retrieval, const dmg_retrieval_pla
             add_span(retrieval, task, vertex, DMG_ADDRESS_NULL, degree, retrieval->owns_all ? 0 : DMG_EDGES_MIXED,
                      degree);
             task->spans[task->span_count - 1].mapped = dmg_index_entry_edges(entry);
-        } else if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
-            fronts[front_count++] = vertex;
-            if (front_count == fronts_that_fit(shape)) {
-                status = cut_by_fronts(retrieval, plan, task, fronts, front_count);
-                front_count = 0;
+        } else if (!retrieval->owns_all && dmg_index_entry_has_list_header(entry)) {
+            headers[header_count++] = vertex;
+            if (header_count == headers_that_fit(shape)) {
+                status = cut_by_headers(retrieval, plan, task, headers, header_count);
+                header_count = 0;
             }
         } else if (!cut_list(retrieval, plan, task, vertex, NULL)) {
             return corrupt_entry(task, plan->index, vertex);
         }
     }
-    return status == DMG_OK && front_count > 0 ? cut_by_fronts(retrieval, plan, task, fronts, front_count) : status;
+    return status == DMG_OK && header_count > 0 ? cut_by_headers(retrieval, plan, task, headers, header_count) : status;
 }
 
 /* Edges [first, first + count) of a span of a chunk that begins at `chunk_first`. */
@@ -243,13 +243,13 @@ static bool reach_list(dmg_retrieval *retrieval, const dmg_retrieval_plan *plan,
 {
     const dmg_index_shape *shape = &retrieval->setup.store->shape;
     const uint8_t *entry = task->entries + (uint64_t)vertex * shape->entry_bytes;
-    const uint32_t *front = NULL;
-    if (!retrieval->owns_all && dmg_index_entry_lengths_are_in_front(entry)) {
-        front = dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_index_front_bytes(shape));
+    const uint32_t *header = NULL;
+    if (!retrieval->owns_all && dmg_index_entry_has_list_header(entry)) {
+        header = dmg_client_pointer(retrieval->setup.client, dmg_index_entry_list(entry), dmg_list_header_bytes(shape));
     }
     uint32_t long_first = task->long_first;
     task->span_count = 0;
-    bool is_good = cut_list(retrieval, plan, task, vertex, front);
+    bool is_good = cut_list(retrieval, plan, task, vertex, header);
     for (uint32_t j = 0; j < task->span_count && is_good; j++) {
         dmg_span *span = &task->spans[j];
         is_good = reach_span(retrieval, span, reached);
@@ -297,7 +297,7 @@ dmg_status dmg_task_reach_lists(dmg_retrieval *retrieval, const dmg_retrieval_pl
 void dmg_task_post_segment(dmg_retrieval *retrieval, dmg_task *task)
 {
     const uint32_t edge_bytes = retrieval->setup.store->shape.edge_bytes;
-    const dmg_segment *segment = &task->segment;
+    const dmg_list_piece *segment = &task->segment;
     const dmg_task *owner = segment->task;
     const dmg_span *span = &owner->spans[segment->list];
     uint64_t at = (uint64_t)segment->first * edge_bytes;
