@@ -1,10 +1,12 @@
 /**
  * @file algorithm.h
- * What the program knows of an algorithm: its name, what it needs, how it is run and how its answer is written.
+ * What the program knows of an algorithm: its name, what it needs, how it is run, and how its answer is counted and
+ * written.
  */
 #ifndef DMG_ALGORITHMS_ALGORITHM_H
 #define DMG_ALGORITHMS_ALGORITHM_H
 
+#include "algorithms/answer.h"
 #include "core/engine/engine.h"
 
 /**
@@ -52,6 +54,7 @@ typedef struct dmg_algorithm {
      */
     int (*format)(const void *value, uint64_t (*id_of)(const void *context, uint32_t vertex), const void *context,
                   char *text, size_t capacity);
+    dmg_answer_count answer; /**< what a summary says of all values */
 } dmg_algorithm;
 
 /** NULL-terminated. */

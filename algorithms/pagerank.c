@@ -1,17 +1,28 @@
 /*
  * PageRank: the share of time that a random surfer spends at each vertex; all ranks add up to 1 (Brin and Page, 1998).
  *
- *     rank'(v) = (1 - d) / n + d * (sum over arcs u -> v of rank(u) / outdegree(u) + dangling / n)
+ *     rank(v) = 1 / n
+ *     until the ranks change by less than the tolerance in all, or often enough
+ *         dangling = sum of rank(u) over all u without outgoing arcs
+ *         for each v
+ *             rank'(v) = (1 - d) / n + d * (sum over arcs u -> v of rank(u) / outdegree(u) + dangling / n)
+ *         rank = rank'
  *
- * where `dangling` is the rank of all vertices without outgoing arcs, spread evenly. Repeated arcs count as often as
- * they occur. Starts at 1 / n.
+ * Repeated arcs count as often as they occur.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/serial.h"
 #include "core/engine/program/accumulate.h"
 
-#include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
+
+/* ---- the program ---- */
+
+static inline double start(const dmg_accumulate_run *run)
+{
+    return 1 / (double)run->engine->store->vertex_count;
+}
 
 static inline double give(double rank, uint32_t out_degree)
 {
@@ -30,19 +41,19 @@ static inline double apply(const dmg_accumulate_run *run, double sum)
     return (1 - damping) / n + damping * (sum + run->shared / n);
 }
 
-#define DMG_PROGRAM              pagerank_program
-#define DMG_START(run)           (1 / (double)(run)->engine->store->vertex_count)
-#define DMG_GIVE(value, degree)  give(value, degree)
-#define DMG_SHARE(value, degree) share_dangling(value, degree)
-#define DMG_APPLY(run, sum)      apply(run, sum)
+static const dmg_accumulate_double pagerank = {.start = start, .give = give, .share = share_dangling, .apply = apply};
+
+#define DMG_PROGRAM pagerank
 #include "core/engine/program/accumulate.inc"
 
 static dmg_status run(dmg_engine *engine, const dmg_algorithm_options *options, dmg_run_result *result)
 {
     const dmg_pagerank_settings settings = dmg_pagerank_settings_from(options);
     const dmg_accumulate_limits limits = {settings.iterations_max, settings.tolerance};
-    return dmg_accumulate_execute(engine, &pagerank_program, &settings, &limits, result);
+    return dmg_accumulate_execute(engine, &loops, &settings, &limits, result);
 }
+
+/* ---- its answer ---- */
 
 static int format(const void *value, uint64_t (*id_of)(const void *context, uint32_t vertex), const void *context,
                   char *text, size_t capacity)
@@ -50,6 +61,67 @@ static int format(const void *value, uint64_t (*id_of)(const void *context, uint
     (void)id_of;
     (void)context;
     return snprintf(text, capacity, "%.17g", *(const double *)value);
+}
+
+#define TOP_COUNT 3
+
+typedef struct pagerank_count {
+    double sum;
+    uint32_t top_count;
+    uint32_t top[TOP_COUNT]; /* descending by rank, then ascending by id */
+    double top_rank[TOP_COUNT];
+} pagerank_count;
+
+static void place_vertex(pagerank_count *ranking, uint32_t vertex, double rank)
+{
+    uint32_t place = ranking->top_count;
+    while (place > 0 && rank > ranking->top_rank[place - 1]) {
+        place--;
+    }
+    if (place == TOP_COUNT) {
+        return;
+    }
+    uint32_t last = ranking->top_count < TOP_COUNT ? ranking->top_count++ : TOP_COUNT - 1;
+    for (; last > place; last--) {
+        ranking->top[last] = ranking->top[last - 1];
+        ranking->top_rank[last] = ranking->top_rank[last - 1];
+    }
+    ranking->top[place] = vertex;
+    ranking->top_rank[place] = rank;
+}
+
+static void add(void *count, uint64_t first, uint64_t vertices, const void *values)
+{
+    pagerank_count *ranking = count;
+    const double *ranks = values;
+    for (uint64_t i = 0; i < vertices; i++) {
+        ranking->sum += ranks[i];
+        place_vertex(ranking, (uint32_t)(first + i), ranks[i]);
+    }
+}
+
+static void report(const void *count, const dmg_graph *graph, const dmg_fact_writer *to)
+{
+    const pagerank_count *ranking = count;
+    to->real(to->context, "sum", ranking->sum);
+    to->begin_list(to->context, "top");
+    for (uint32_t place = 0; place < ranking->top_count; place++) {
+        to->begin_row(to->context);
+        to->id(to->context, "id", dmg_graph_id(graph, ranking->top[place]));
+        to->real(to->context, "rank", ranking->top_rank[place]);
+        to->end_row(to->context);
+    }
+}
+
+static void print(const void *count, const dmg_graph *graph, FILE *to)
+{
+    const pagerank_count *ranking = count;
+    fprintf(to, "the ranks add up to %.9f; the highest are", ranking->sum);
+    for (uint32_t place = 0; place < ranking->top_count; place++) {
+        fprintf(to, "%s %" PRIu64 " (%.4g)", place ? "," : "", dmg_graph_id(graph, ranking->top[place]),
+                ranking->top_rank[place]);
+    }
+    fputc('\n', to);
 }
 
 const dmg_algorithm dmg_algorithm_pagerank = {
@@ -65,4 +137,5 @@ const dmg_algorithm dmg_algorithm_pagerank = {
     .serial = dmg_serial_pagerank,
     .compare = dmg_compare_double,
     .format = format,
+    .answer = {.count_bytes = sizeof(pagerank_count), .add = add, .report = report, .print = print},
 };

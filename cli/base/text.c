@@ -1,5 +1,7 @@
 #include "cli/base/text.h"
 
+#include "core/base/grouped_digits.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +13,8 @@
 
 dmg_text dmg_text_count(uint64_t count)
 {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%" PRIu64, count);
     dmg_text result;
-    char *to = result.text;
-    for (int index = 0; index < length; index++) {
-        if (index > 0 && (length - index) % 3 == 0) {
-            *to++ = ',';
-        }
-        *to++ = digits[index];
-    }
-    *to = '\0';
+    snprintf(result.text, sizeof result.text, "%s", dmg_group_digits(count).text);
     return result;
 }
 

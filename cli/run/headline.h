@@ -1,9 +1,7 @@
 /**
  * @file headline.h
- * What an answer says in a line or two: how many vertices were reached, how many components there are, whose rank is
- * highest.
- *
- * It is computed while the values stream by, and knows the layouts that the algorithms leave in the pool.
+ * What an answer says in a line or two, computed while the values stream by: the algorithm's own count of it
+ * (algorithms/answer.h), for reports and for people.
  */
 #ifndef DMG_CLI_RUN_HEADLINE_H
 #define DMG_CLI_RUN_HEADLINE_H
@@ -15,7 +13,7 @@
 
 typedef struct dmg_headline dmg_headline;
 
-/** `graph` is used until the headline is destroyed. An algorithm that it does not know gets an empty headline. */
+/** `graph` is used until the headline is destroyed. DMG_ERR_MEMORY. */
 dmg_status dmg_headline_create(const dmg_algorithm *algorithm, const dmg_graph *graph, dmg_headline **headline);
 /** NULL is allowed. */
 void dmg_headline_destroy(dmg_headline *headline);

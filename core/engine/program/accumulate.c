@@ -3,7 +3,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
-#include <emmintrin.h>
 #include <math.h>
 #include <string.h>
 
@@ -38,190 +37,6 @@ static dmg_retrieval_plan plan_own(dmg_accumulate_run *run, dmg_accumulate_apply
 
 /* ---- pull ---- */
 
-/*
- * The loops are specialised for edges of 4 and 8 bytes and for a cache of floats and doubles. They are bound by the
- * gathers' cache misses: halving what is gathered made an iteration on a Kronecker graph of scale 20 1.2 to 1.5 times
- * faster.
- */
-#define SPECIALISED static inline __attribute__((always_inline))
-
-SPECIALISED double cached(const void *cache, uint64_t slot, bool is_single)
-{
-    return is_single ? (double)((const float *)cache)[slot] : ((const double *)cache)[slot];
-}
-
-/*
- * Two of what the cache has, as doubles. Two floats are made doubles by one instruction: what that saves pays for the
- * comparison of their edges.
- */
-typedef struct cached_one {
-    __m128 single;
-    __m128d exact;
-} cached_one;
-
-SPECIALISED cached_one load_one(const void *cache, uint32_t slot, bool is_single)
-{
-    return is_single ? (cached_one){.single = _mm_load_ss((const float *)cache + slot)}
-                     : (cached_one){.exact = _mm_load_sd((const double *)cache + slot)};
-}
-
-SPECIALISED __m128d join(cached_one one, const void *cache, uint32_t other, bool is_single)
-{
-    return is_single ? _mm_cvtps_pd(_mm_unpacklo_ps(one.single, _mm_load_ss((const float *)cache + other)))
-                     : _mm_loadh_pd(one.exact, (const double *)cache + other);
-}
-
-/* Vertices are numbered in 32 bits: a source below the first wraps to a slot beyond the last. */
-SPECIALISED uint32_t slot_of(const uint8_t *edge, uint32_t first)
-{
-    return dmg_read_once_32(edge) - first;
-}
-
-/*
- * Add up what the sources of a list give. Four sums side by side: with one, each addition would wait for the one before
- * it (3-4 cycles an edge). All sources should be cached: false at the first that is not.
- */
-SPECIALISED bool gather(const dmg_accumulate_run *run, const uint8_t *edges, uint32_t count, uint32_t stride,
-                        bool is_single, double *sum)
-{
-    const void *cache = run->given;
-    const uint32_t first = (uint32_t)run->first;
-    const uint32_t vertices = (uint32_t)(run->last - run->first);
-    __m128d pairs[2] = {_mm_setzero_pd(), _mm_setzero_pd()};
-    const uint8_t *edge = edges;
-    const uint8_t *end = edges + (uint64_t)count * stride;
-    const uint8_t *end_of_fours = edges + (uint64_t)(count & ~UINT32_C(3)) * stride;
-    for (; edge < end_of_fours; edge += 4 * stride) {
-        for (uint32_t i = 0; i < 2; i++) {
-            uint32_t one = slot_of(edge + 2 * i * stride, first);
-            uint32_t other = slot_of(edge + (2 * i + 1) * stride, first);
-            if (one >= vertices) {
-                return false;
-            }
-            const cached_one low = load_one(cache, one, is_single);
-            if (other >= vertices) {
-                return false;
-            }
-            pairs[i] = _mm_add_pd(pairs[i], join(low, cache, other, is_single));
-        }
-    }
-    double sums[4];
-    _mm_storeu_pd(&sums[0], pairs[0]);
-    _mm_storeu_pd(&sums[2], pairs[1]);
-    for (; edge < end; edge += stride) {
-        uint32_t slot = slot_of(edge, first);
-        if (slot >= vertices) {
-            return false;
-        }
-        sums[0] += cached(cache, slot, is_single);
-    }
-    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    return true;
-}
-
-/* The same where only some of the sources are cached: few edges, in an index entry. */
-SPECIALISED bool gather_mixed(const dmg_accumulate_run *run, const dmg_vertex_edges *item, uint32_t stride,
-                              bool is_single, double *sum)
-{
-    uint32_t vertices = (uint32_t)(run->last - run->first);
-    uint64_t vertex_count = run->engine->store->vertex_count;
-    *sum = 0;
-    for (uint32_t i = 0; i < item->count; i++) {
-        uint32_t source = dmg_read_once_32(item->edges + (uint64_t)i * stride);
-        uint32_t slot = source - (uint32_t)run->first;
-        if (slot < vertices) {
-            *sum += cached(run->given, slot, is_single);
-        } else if (source >= vertex_count) {
-            return false;
-        }
-    }
-    return true;
-}
-
-SPECIALISED double gather_item(const dmg_accumulate_run *run, dmg_worker *worker, const dmg_vertex_edges *item,
-                               uint32_t stride, bool is_single)
-{
-    double sum = 0;
-    bool is_sound = item->before == DMG_EDGES_MIXED ? gather_mixed(run, item, stride, is_single, &sum)
-                                                    : gather(run, item->edges + (uint64_t)item->before * stride,
-                                                             item->local, stride, is_single, &sum);
-    if (!is_sound) {
-        dmg_worker_note_stray(worker, DMG_STRAY_EDGE, item->vertex);
-    }
-    return sum;
-}
-
-/* A partial sum for its owner: this compute node, or another one, or the memory node. */
-static inline void pass_on(const dmg_accumulate_run *run, dmg_worker *worker, uint32_t vertex, double sum)
-{
-    uint64_t slot = vertex - run->first;
-    if (slot < run->last - run->first) {
-        dmg_accumulate_add(&run->sums[slot], sum); /* several workers may walk segments of its list */
-        worker->updates_local++;
-    } else if (sum != 0) {
-        dmg_update_coordinator_update(&worker->remote, vertex, dmg_double_to_bits(sum));
-    }
-}
-
-SPECIALISED void pull_items(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items,
-                            uint32_t count, uint32_t stride, bool is_single)
-{
-    dmg_worker *worker = &run->engine->workers[chunk->worker];
-    double *sums = run->adds_up ? NULL : chunk->streams[0];
-    uint64_t arcs = 0;
-    if (sums && chunk->is_first_round) {
-        memset(sums, 0, chunk->count * sizeof *sums);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const dmg_vertex_edges *item = &items[i];
-        double sum = gather_item(run, worker, item, stride, is_single);
-        if (sums) {
-            sums[item->vertex - chunk->first] += sum;
-        } else {
-            pass_on(run, worker, item->vertex, sum);
-        }
-        arcs += item->before == DMG_EDGES_MIXED ? item->count : item->local;
-    }
-    worker->arcs += arcs;
-}
-
-static void pull_any(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
-{
-    bool is_small = run->engine->store->shape.edge_bytes == 4;
-    if (is_small && run->is_single) {
-        pull_items(run, chunk, items, count, 4, true);
-    } else if (is_small) {
-        pull_items(run, chunk, items, count, 4, false);
-    } else if (run->is_single) {
-        pull_items(run, chunk, items, count, 8, true);
-    } else {
-        pull_items(run, chunk, items, count, 8, false);
-    }
-}
-
-/* A segment of a long list: other workers add to the same sum. */
-static void pull_shared(const dmg_accumulate_run *run, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
-{
-    double *sums = chunk->streams[0];
-    for (uint32_t i = 0; i < count; i++) {
-        double sum = 0;
-        dmg_chunk one = *chunk;
-        one.streams[0] = &sum;
-        one.first = items[i].vertex;
-        pull_any(run, &one, &items[i], 1);
-        dmg_accumulate_add(&sums[items[i].vertex - chunk->first], sum);
-    }
-}
-
-static void pull(void *context, dmg_chunk *chunk, const dmg_vertex_edges *items, uint32_t count)
-{
-    if (chunk->is_shared && !((const dmg_accumulate_run *)context)->adds_up) {
-        pull_shared(context, chunk, items, count);
-    } else {
-        pull_any(context, chunk, items, count);
-    }
-}
-
 static dmg_retrieval_plan plan_pull(dmg_accumulate_run *run)
 {
     dmg_retrieval_plan plan = {.first = 0,
@@ -229,7 +44,7 @@ static dmg_retrieval_plan plan_pull(dmg_accumulate_run *run)
                                .share = run->engine->share,
                                .index = dmg_graph_store_index(run->engine->store, true),
                                .local_segments_only = true,
-                               .apply = pull,
+                               .apply = run->loops->pull,
                                .context = run};
     if (!run->adds_up) {
         add_stream(&plan, &run->partials[run->engine->groups.member], DMG_STREAM_WRITE);
@@ -244,13 +59,13 @@ static bool refer_segment(void *context, const dmg_chunk *chunk, const dmg_forei
     const dmg_accumulate_run *run = context;
     uint64_t index = segment->vertex - chunk->first;
     double value = ((const double *)chunk->streams[DMG_ACCUMULATE_VALUES])[index];
-    double given = run->program->give(value, ((const uint32_t *)chunk->streams[DMG_ACCUMULATE_DEGREES])[index]);
+    double given = run->loops->give(value, ((const uint32_t *)chunk->streams[DMG_ACCUMULATE_DEGREES])[index]);
     return dmg_redistribution_offer(run->redistribution, chunk->worker, segment, dmg_double_to_bits(given));
 }
 
 static dmg_retrieval_plan plan_push(dmg_accumulate_run *run)
 {
-    dmg_retrieval_plan plan = plan_own(run, run->program->push);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->push);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     plan.index = dmg_graph_store_index(run->engine->store, false);
     plan.refer = run->redistribution ? refer_segment : NULL;
@@ -302,7 +117,7 @@ static bool apply_references(void *context, uint32_t index, const dmg_vertex_edg
         double given = dmg_bits_to_double(values[i]);
         const uint8_t *end = items[i].edges + (uint64_t)items[i].count * stride;
         for (const uint8_t *edge = items[i].edges; edge < end; edge += stride) {
-            uint32_t slot = slot_of(edge, (uint32_t)run->first);
+            uint32_t slot = dmg_read_once_32(edge) - (uint32_t)run->first;
             if (slot >= vertices) {
                 dmg_worker_note_stray(worker, DMG_STRAY_EDGE, items[i].vertex);
                 return false;
@@ -375,7 +190,7 @@ static dmg_status fill_cache(dmg_accumulate_run *run)
     if (!run->is_pull || engine->groups.group_count == 1) {
         return DMG_OK;
     }
-    dmg_retrieval_plan plan = plan_own(run, run->program->fill_cache);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->fill_cache);
     plan.share = dmg_groups_others(&engine->groups, engine->store->vertex_count);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     return dmg_engine_phase(engine, &plan, engine->options.threads);
@@ -468,7 +283,7 @@ static dmg_status refine(dmg_accumulate_run *run)
     if (status != DMG_OK) {
         return status;
     }
-    dmg_retrieval_plan plan = plan_own(run, run->program->fill_cache);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->fill_cache);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_READ;
     return dmg_engine_phase(engine, &plan, engine->options.threads);
 }
@@ -485,7 +300,7 @@ static dmg_status iterate(dmg_accumulate_run *run, double *change)
     if (status == DMG_OK) {
         status = walk(run);
     }
-    dmg_retrieval_plan plan = plan_own(run, run->program->make_values);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->make_values);
     for (uint32_t i = 0; i < run->partial_count; i++) {
         add_stream(&plan, &run->partials[i], run->adds_up ? DMG_STREAM_READ_WRITE : DMG_STREAM_READ);
     }
@@ -515,7 +330,7 @@ static dmg_status begin(dmg_accumulate_run *run)
         return status;
     }
     dmg_engine_reset_counts(engine);
-    dmg_retrieval_plan plan = plan_own(run, run->program->start);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->start);
     plan.streams[DMG_ACCUMULATE_VALUES].mode = DMG_STREAM_WRITE;
     status = dmg_engine_phase(engine, &plan, engine->options.threads);
     double change;
@@ -577,7 +392,7 @@ static dmg_status check_options(const dmg_engine *engine)
     return DMG_OK;
 }
 
-dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
+dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_loops *loops, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result)
 {
     uint64_t started_ns = dmg_now_ns();
@@ -587,7 +402,7 @@ dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_progr
         return dmg_engine_abort(engine, status);
     }
     dmg_accumulate_run run = {.engine = engine,
-                              .program = program,
+                              .loops = loops,
                               .parameters = parameters,
                               .first = engine->first_vertex,
                               .last = engine->last_vertex,

@@ -27,7 +27,8 @@
  * follows where single precision has settled with too much missing, or does not settle. All ranks see the same sums,
  * and decide the same.
  *
- * The specialised loops of a program come from accumulate.inc, which its file includes.
+ * A program says what it does in a `static const` structure of inline functions (dmg_accumulate_double). Its file then
+ * includes accumulate.inc, which makes loops of it in which these are inlined, and the loops that pull.
  */
 #ifndef DMG_CORE_ENGINE_PROGRAM_ACCUMULATE_H
 #define DMG_CORE_ENGINE_PROGRAM_ACCUMULATE_H
@@ -35,22 +36,37 @@
 #include "core/engine/group_exchange.h"
 #include "core/engine/redistribution.h"
 
+typedef struct dmg_accumulate_run dmg_accumulate_run;
+
+/** A program whose attributes are doubles. */
+typedef struct dmg_accumulate_double {
+    /** The first attribute of every vertex. */
+    double (*start)(const dmg_accumulate_run *run);
+    /** What a vertex gives along each of its edges. */
+    double (*give)(double value, uint32_t degree);
+    /** What it adds to the sum that all vertices see in the next iteration. */
+    double (*share)(double value, uint32_t degree);
+    /** The next attribute from the sum of what the neighbours gave; run->shared is the sum of the shares. */
+    double (*apply)(const dmg_accumulate_run *run, double sum);
+} dmg_accumulate_double;
+
 typedef void (*dmg_accumulate_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
 
 /** What accumulate.inc makes of a program. The streams are values, degrees, and (of `make_values`) sums. */
-typedef struct dmg_accumulate_program {
+typedef struct dmg_accumulate_loops {
     dmg_accumulate_apply start;                    /**< set all values */
     dmg_accumulate_apply push;                     /**< give along the edges */
-    double (*give)(double value, uint32_t degree); /**< what a vertex gives along each of them */
+    dmg_accumulate_apply pull;                     /**< add up what sources give; stream: partial sums, if any */
+    double (*give)(double value, uint32_t degree); /**< what a vertex gives along each of its edges */
     dmg_accumulate_apply make_values;              /**< the next values from the sums */
     dmg_accumulate_apply fill_cache;               /**< cache what vertices give */
-} dmg_accumulate_program;
+} dmg_accumulate_loops;
 
 enum { DMG_ACCUMULATE_VALUES, DMG_ACCUMULATE_DEGREES, DMG_ACCUMULATE_SUMS };
 
-typedef struct dmg_accumulate_run {
+struct dmg_accumulate_run {
     dmg_engine *engine;
-    const dmg_accumulate_program *program;
+    const dmg_accumulate_loops *loops;
     const void *parameters; /**< the algorithm's */
     uint64_t first;         /**< the vertices of which this rank caches something */
     uint64_t last;
@@ -70,7 +86,7 @@ typedef struct dmg_accumulate_run {
     double *sums;                  /**< where sums are cached: of [first, last): what was given so far */
     double shared;                 /**< what the vertices' shares of the last iteration add up to */
     double missing;                /**< what single precision takes from all that is given next */
-} dmg_accumulate_run;
+};
 
 typedef struct dmg_accumulate_limits {
     uint32_t iterations_max;
@@ -81,7 +97,7 @@ typedef struct dmg_accumulate_limits {
  * Run a program on one rank of the engine's job; attributes are doubles. result->residual is the sum of the changes in
  * the last iteration. On an error the other ranks are told.
  */
-dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_program *program, const void *parameters,
+dmg_status dmg_accumulate_execute(dmg_engine *engine, const dmg_accumulate_loops *loops, const void *parameters,
                                   const dmg_accumulate_limits *limits, dmg_run_result *result);
 
 /** Sums of one partition are added to by all its workers. */

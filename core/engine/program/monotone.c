@@ -80,7 +80,7 @@ static void set_target(dmg_monotone_run *run, dmg_density density, uint64_t arcs
 {
     dmg_engine *engine = run->engine;
     bool by_owner = passes_sparse_updates_to_owners(engine);
-    const dmg_update_target target = {.combine = run->program->combine,
+    const dmg_update_target target = {.combine = run->loops->combine,
                                       .attributes = &run->values,
                                       .activation = next_activation(run),
                                       .has_one_writer = by_owner && engine->job->size == 1};
@@ -223,7 +223,7 @@ static dmg_status walk_on(void *context, bool *is_done)
     struct walk *walk = context;
     dmg_monotone_run *run = walk->run;
     dmg_engine *engine = run->engine;
-    uint32_t passes = run->program->walks_both_ways && engine->store->is_directed ? 2 : 1;
+    uint32_t passes = run->loops->traits->walks_both_ways && engine->store->is_directed ? 2 : 1;
     for (; walk->pass < passes; walk->pass++) {
         run->clears_activation = walk->pass + 1 == passes;
         walk->plan->index = dmg_graph_store_index(engine->store, walk->against != (walk->pass == 1));
@@ -252,13 +252,13 @@ static bool apply_references(void *context, uint32_t worker, const dmg_vertex_ed
                              uint32_t count)
 {
     dmg_monotone_run *run = ((const struct walk *)context)->run;
-    return run->program->appliers.references(run, worker, items, values, count);
+    return run->loops->appliers.references(run, worker, items, values, count);
 }
 
 static bool apply_values(void *context, uint32_t worker, const uint8_t *items, uint32_t count)
 {
     dmg_monotone_run *run = ((const struct walk *)context)->run;
-    return run->program->appliers.values(run, worker, items, count);
+    return run->loops->appliers.values(run, worker, items, count);
 }
 
 /* Walk in a dense iteration. Where something is passed on, it ends when what all ranks have sent is in their owners'
@@ -280,7 +280,7 @@ static dmg_status make_cache(dmg_monotone_run *run)
 {
     dmg_engine *engine = run->engine;
     if (!run->cache) {
-        uint64_t bytes = (run->last - run->first) * dmg_combine_bytes(run->program->combine);
+        uint64_t bytes = (run->last - run->first) * dmg_combine_bytes(run->loops->combine);
         dmg_status status = dmg_budget_allocate(engine->budget, DMG_BUDGET_ATTRIBUTES, bytes, &run->cache);
         if (status != DMG_OK) {
             return status;
@@ -289,7 +289,7 @@ static dmg_status make_cache(dmg_monotone_run *run)
     if (run->cache_state == DMG_CACHE_VALID) {
         return DMG_OK;
     }
-    dmg_retrieval_plan plan = plan_cached(run, run->program->fill_cache);
+    dmg_retrieval_plan plan = plan_cached(run, run->loops->fill_cache);
     if (run->cache_state == DMG_CACHE_OWN) {
         plan.share = dmg_groups_others(&engine->groups, engine->store->vertex_count);
     }
@@ -303,7 +303,7 @@ static bool refer_segment(void *context, const dmg_chunk *chunk, const dmg_forei
 {
     const dmg_monotone_run *run = context;
     uint64_t slot = segment->vertex - run->first;
-    uint64_t value = dmg_combine_bytes(run->program->combine) == 4
+    uint64_t value = dmg_combine_bytes(run->loops->combine) == 4
                          ? __atomic_load_n((const uint32_t *)run->cache + slot, __ATOMIC_RELAXED)
                          : __atomic_load_n((const uint64_t *)run->cache + slot, __ATOMIC_RELAXED);
     return dmg_redistribution_offer(run->redistribution, chunk->worker, segment, value);
@@ -312,12 +312,12 @@ static bool refer_segment(void *context, const dmg_chunk *chunk, const dmg_forei
 static dmg_status push_dense(dmg_monotone_run *run)
 {
     if (run->engine->groups.group_count > 1 && !run->exchange) {
-        dmg_status status = dmg_group_exchange_create(run->engine, run->program->combine, &run->exchange);
+        dmg_status status = dmg_group_exchange_create(run->engine, run->loops->combine, &run->exchange);
         if (status != DMG_OK) {
             return status;
         }
     }
-    dmg_retrieval_plan plan = plan_own(run, run->program->push);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->push);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
     plan.select = dmg_monotone_select_active;
     plan.refer = run->redistribution ? refer_segment : NULL;
@@ -347,8 +347,8 @@ static dmg_status pull_dense(dmg_monotone_run *run)
     dmg_retrieval_plan plan = {.first = 0,
                                .last = engine->store->vertex_count,
                                .share = engine->share,
-                               .select = run->program->pull_select,
-                               .apply = run->program->pull,
+                               .select = run->loops->pull_select,
+                               .apply = run->loops->pull,
                                .local_segments_only = true,
                                .context = run};
     add_stream(&plan, &run->values, 1, DMG_STREAM_READ);
@@ -393,7 +393,7 @@ static dmg_status merge_cache(dmg_monotone_run *run, dmg_direction direction, st
         return status;
     }
     run->cache_state = run->engine->groups.group_count > 1 ? DMG_CACHE_OWN : DMG_CACHE_VALID;
-    dmg_retrieval_plan plan = plan_own(run, run->program->merge);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->merge);
     add_stream(&plan, &run->values, 1, DMG_STREAM_READ_WRITE);
     add_stream(&plan, next_activation(run), 64, DMG_STREAM_READ_WRITE);
     add_stream(&plan, &run->engine->store->out_degrees, 1, DMG_STREAM_READ);
@@ -414,7 +414,7 @@ static bool apply_to_pool(void *context, uint32_t index, const uint8_t *items, u
 {
     const dmg_monotone_run *run = ((const struct walk *)context)->run;
     dmg_update_coordinator *remote = &run->engine->workers[index].remote;
-    const uint32_t value_bytes = dmg_combine_bytes(run->program->combine);
+    const uint32_t value_bytes = dmg_combine_bytes(run->loops->combine);
     for (uint32_t i = 0; i < count; i++, items += 4 + value_bytes) {
         uint32_t vertex;
         uint64_t value = 0;
@@ -445,7 +445,7 @@ static dmg_status iterate_sparse(dmg_monotone_run *run, struct frontier_size *si
 {
     dmg_engine *engine = run->engine;
     run->cache_state = DMG_CACHE_STALE;
-    dmg_retrieval_plan plan = plan_own(run, run->program->push_sparse);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->push_sparse);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_READ_WRITE);
     plan.selected_values = &run->values;
     plan.select = dmg_monotone_select_active;
@@ -478,7 +478,7 @@ static dmg_density choose_density(const dmg_monotone_run *run, const struct fron
     if (engine->options.density != DMG_DENSITY_AUTO) {
         return engine->options.density;
     }
-    if (engine->options.direction == DMG_DIRECTION_PULL && run->program->can_pull) {
+    if (engine->options.direction == DMG_DIRECTION_PULL && run->loops->traits->can_pull) {
         return DMG_DENSITY_DENSE; /* a sparse iteration pushes */
     }
     uint64_t work = size->vertices + size->arcs;
@@ -493,7 +493,7 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
 {
     const dmg_engine *engine = run->engine;
     const dmg_graph_store *store = engine->store;
-    bool can_pull = run->program->can_pull && dmg_graph_store_index(store, true) != NULL;
+    bool can_pull = run->loops->traits->can_pull && dmg_graph_store_index(store, true) != NULL;
     if (!can_pull || engine->options.direction == DMG_DIRECTION_PUSH) {
         return DMG_DIRECTION_PUSH;
     }
@@ -504,9 +504,9 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
     uint64_t remote_cost = is_mapped ? COST_REMOTE_MAPPED : COST_REMOTE_BY_LINK;
     uint64_t members = engine->groups.members_max; /* who share the partitions; every group has its share of the work */
     uint64_t unexplored = store->arc_count > walked ? store->arc_count - walked : 0;
-    uint64_t looked = !run->program->pulls_from_active ? store->arc_count
-                      : is_mapped                      ? unexplored / PULL_SHARE
-                                                       : unexplored;
+    uint64_t looked = !run->loops->traits->pulls_from_active ? store->arc_count
+                      : is_mapped                            ? unexplored / PULL_SHARE
+                                                             : unexplored;
     uint64_t push_cost = size->arcs * COST_LOWER / members + size->arcs * (members - 1) / members * remote_cost;
     uint64_t pull_cost = looked + store->vertex_count * members;
     return push_cost > pull_cost ? DMG_DIRECTION_PULL : DMG_DIRECTION_PUSH;
@@ -517,19 +517,19 @@ static dmg_direction choose_direction(const dmg_monotone_run *run, const struct 
 static dmg_status begin(dmg_monotone_run *run, struct frontier_size *size)
 {
     dmg_engine *engine = run->engine;
-    dmg_status status = dmg_engine_vertex_array(engine, dmg_combine_bytes(run->program->combine), &run->values);
+    dmg_status status = dmg_engine_vertex_array(engine, dmg_combine_bytes(run->loops->combine), &run->values);
     for (uint32_t i = 0; i < 2 && status == DMG_OK; i++) {
         status = dmg_engine_bitmap(engine, &run->values, &run->activation[i]);
     }
     if (status != DMG_OK) {
         return status;
     }
-    status = dmg_redistribution_create(engine, run->program->combine, true,
+    status = dmg_redistribution_create(engine, run->loops->combine, true,
                                        engine->update_method == DMG_UPDATE_VALRD_OWNER, &run->redistribution);
     if (status != DMG_OK) {
         return status;
     }
-    dmg_retrieval_plan plan = plan_own(run, run->program->start);
+    dmg_retrieval_plan plan = plan_own(run, run->loops->start);
     add_stream(&plan, &run->values, 1, DMG_STREAM_WRITE);
     add_stream(&plan, this_activation(run), 64, DMG_STREAM_WRITE);
     add_stream(&plan, &engine->store->out_degrees, 1, DMG_STREAM_READ);
@@ -558,18 +558,18 @@ static dmg_status iterate(dmg_monotone_run *run, struct frontier_size *size, uin
     return dmg_engine_end_iteration(engine, &clock, row);
 }
 
-dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *program, const void *parameters,
+dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_loops *loops, const void *parameters,
                                 dmg_run_result *result)
 {
     uint64_t started_ns = dmg_now_ns();
     dmg_monotone_run run = {.engine = engine,
-                            .program = program,
+                            .loops = loops,
                             .parameters = parameters,
                             .first = engine->first_vertex,
                             .last = engine->last_vertex};
     struct frontier_size size = {0};
     uint64_t walked = 0;
-    dmg_status status = program->can_pull ? dmg_engine_check_direction(engine) : DMG_OK;
+    dmg_status status = loops->traits->can_pull ? dmg_engine_check_direction(engine) : DMG_OK;
     if (status != DMG_OK) {
         return dmg_engine_abort(engine, status);
     }
@@ -580,7 +580,7 @@ dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *
     dmg_redistribution_destroy(run.redistribution);
     dmg_group_exchange_destroy(run.exchange);
     uint64_t vertices = run.last - run.first;
-    dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, vertices * dmg_combine_bytes(program->combine));
+    dmg_budget_free(engine->budget, DMG_BUDGET_ATTRIBUTES, run.cache, vertices * dmg_combine_bytes(loops->combine));
     dmg_budget_free(engine->budget, DMG_BUDGET_BITMAP, run.frontier, (vertices + 63) / 64 * 8);
     if (status != DMG_OK) {
         return dmg_engine_abort(engine, status);

@@ -18,7 +18,8 @@
  * compute nodes cache the same partition, what they found is combined before (group_exchange.h). The mode of the next
  * iteration is chosen from counts that the barrier brought.
  *
- * The specialised loops of a program come from monotone.inc, which its file includes.
+ * A program says what it does in a `static const` structure of inline functions (dmg_monotone_uint32,
+ * dmg_monotone_uint64). Its file then includes monotone.inc, which makes loops of it in which these are inlined.
  */
 #ifndef DMG_CORE_ENGINE_PROGRAM_MONOTONE_H
 #define DMG_CORE_ENGINE_PROGRAM_MONOTONE_H
@@ -37,26 +38,55 @@ typedef enum dmg_cache_state {
 
 typedef void (*dmg_phase_apply)(void *context, dmg_chunk *chunk, const dmg_vertex_edges *edges, uint32_t count);
 
+/** What the engine has to know of a program beside its functions. */
+typedef struct dmg_monotone_traits {
+    bool walks_both_ways;   /**< edges are followed in both directions, whatever the graph's */
+    bool can_pull;          /**< it has `wants_pull` */
+    bool pulls_from_active; /**< in pull mode just active sources count (BFS), else all (components) */
+    bool stops_at_first;    /**< in pull mode the first source that counts is the best */
+    bool uses_weights;
+} dmg_monotone_traits;
+
+/*
+ * A program whose attributes are words of 4 or 8 bytes. `edge` is where an edge lies in its list; `kind` says what
+ * weight stands behind its destination. Functions that a program does not need are NULL.
+ */
+#define DMG_MONOTONE_PROGRAM(word)                                                                                     \
+    {                                                                                                                  \
+        dmg_monotone_traits traits;                                                                                    \
+        /** The attribute of a vertex that nothing reached; no update is larger. */                                    \
+        word unreached;                                                                                                \
+        /** A vertex's first attribute; sets `*is_active`, which is false. */                                          \
+        word (*start)(const dmg_monotone_run *run, uint32_t vertex, bool *is_active);                                  \
+        /** What the source's attribute makes of the destination's at an edge. */                                      \
+        word (*candidate)(word value, uint32_t source, const uint8_t *edge, dmg_weight_kind kind);                     \
+        /** Optional: that the candidate is no less than `present`, where this is cheaper to say than the              \
+         * candidate. */                                                                                               \
+        bool (*cannot_lower)(word present, word value, const uint8_t *edge, dmg_weight_kind kind);                     \
+        /** With can_pull: a vertex of this attribute can still fall in this iteration. */                             \
+        bool (*wants_pull)(const dmg_monotone_run *run, word value);                                                   \
+    }
+
+typedef struct dmg_monotone_uint32 DMG_MONOTONE_PROGRAM(uint32_t) dmg_monotone_uint32;
+typedef struct dmg_monotone_uint64 DMG_MONOTONE_PROGRAM(uint64_t) dmg_monotone_uint64;
+
 /** What monotone.inc makes of a program. */
-typedef struct dmg_monotone_program {
+typedef struct dmg_monotone_loops {
+    const dmg_monotone_traits *traits;
     dmg_combine combine;
-    bool walks_both_ways; /**< edges are followed in both directions, whatever the graph's */
-    bool can_pull;
-    bool pulls_from_active;      /**< in pull mode just active sources count (BFS), else all (components) */
-    bool stops_at_first;         /**< in pull mode the first source that counts is the best */
     dmg_phase_apply start;       /**< streams: values (write), activation (write), degrees */
     dmg_phase_apply fill_cache;  /**< streams: values */
     dmg_phase_apply push;        /**< streams: activation; from the cache */
     dmg_appliers appliers;       /**< what other ranks have passed on */
     dmg_phase_apply push_sparse; /**< streams: activation; selected values: values */
-    uint32_t (*pull_select)(void *context, dmg_chunk *chunk, uint32_t *selected);
-    dmg_phase_apply pull;  /**< streams: values */
+    uint32_t (*pull_select)(void *context, dmg_chunk *chunk, uint32_t *selected); /**< with can_pull */
+    dmg_phase_apply pull;                                                         /**< streams: values; with can_pull */
     dmg_phase_apply merge; /**< streams: values, next activation (both written), degrees */
-} dmg_monotone_program;
+} dmg_monotone_loops;
 
 struct dmg_monotone_run {
     dmg_engine *engine;
-    const dmg_monotone_program *program;
+    const dmg_monotone_loops *loops;
     const void *parameters; /**< the algorithm's */
     uint64_t first;         /**< the vertices whose attributes this rank caches */
     uint64_t last;
@@ -76,7 +106,7 @@ struct dmg_monotone_run {
  * Run a program on one rank of the engine's job. `parameters` is what the program's functions find in the run. Fills in
  * all of `result` but `residual`. On an error the other ranks are told.
  */
-dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_program *program, const void *parameters,
+dmg_status dmg_monotone_execute(dmg_engine *engine, const dmg_monotone_loops *loops, const void *parameters,
                                 dmg_run_result *result);
 
 /** A word of a chunk's activation bitmap: bits of the chunk's vertices alone. */

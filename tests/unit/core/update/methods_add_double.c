@@ -22,17 +22,35 @@ static double next_value(double sum, double shared)
     return fmod(sum / UNIT * 3 + shared / UNIT + 7, PRIME) * UNIT;
 }
 
-#define DMG_PROGRAM              add_double_program
-#define DMG_START(run)           start_value((run)->parameters)
-#define DMG_GIVE(value, degree)  ((degree) > 0 ? (value) : 0)
-#define DMG_SHARE(value, degree) ((degree) > 0 ? 0 : (value))
-#define DMG_APPLY(run, sum)      next_value(sum, (run)->shared)
+static inline double start(const dmg_accumulate_run *run)
+{
+    return start_value(run->parameters);
+}
+
+static inline double give(double value, uint32_t degree)
+{
+    return degree > 0 ? value : 0;
+}
+
+static inline double share(double value, uint32_t degree)
+{
+    return degree > 0 ? 0 : value;
+}
+
+static inline double apply(const dmg_accumulate_run *run, double sum)
+{
+    return next_value(sum, run->shared);
+}
+
+static const dmg_accumulate_double program = {.start = start, .give = give, .share = share, .apply = apply};
+
+#define DMG_PROGRAM program
 #include "core/engine/program/accumulate.inc"
 
 static dmg_status run_program(dmg_engine *engine, const void *parameters, dmg_run_result *result)
 {
     const dmg_accumulate_limits limits = {((const dmg_methods_parameters *)parameters)->iterations, 0};
-    return dmg_accumulate_execute(engine, &add_double_program, parameters, &limits, result);
+    return dmg_accumulate_execute(engine, &loops, parameters, &limits, result);
 }
 
 static void iterate(const dmg_graph *graph, double *values, double *sums)

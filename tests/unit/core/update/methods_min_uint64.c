@@ -1,5 +1,5 @@
 #define DMG_VALUE       uint64_t
-#define DMG_PROGRAM     min_uint64_program
+#define METHODS_TYPE    dmg_monotone_uint64
 #define METHODS_PROGRAM dmg_methods_min_uint64
 #define METHODS_NAME    "minima of 8 bytes"
 #define METHODS_RANGE   (UINT64_C(1) << 40)
