@@ -14,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const dmg_command *const commands[] = {&dmg_command_run,
                                               &dmg_command_pool_start,
@@ -219,10 +218,7 @@ int main(int argc, char **argv)
 {
     /* The usual soft limit is there for programs that use select. */
     dmg_descriptors_raise_limit();
-    /* First, since what is found out about the standard descriptors would not outlive it. */
-    if (dmg_transport_prepare()) {
-        execv("/proc/self/exe", argv); /* when that fails, what was read early is all that is wrong */
-    }
+    dmg_transport_prepare();
     dmg_status status = dmg_standard_output_prepare();
     if (status != DMG_OK) {
         return dmg_exit_with_error(status);

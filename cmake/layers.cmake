@@ -1,9 +1,10 @@
 # One static library a layer, so that a test links just the layers below it, and one library of all layers for users.
 # The objects are compiled once and shared.
 
-# dmg_layer(NAME FOLDER [FLAT] LINK libraries...): the folder and, unless it is FLAT, all that is in it
+# dmg_layer(NAME FOLDER [FLAT] [PROGRAM] LINK libraries...): the folder and, unless it is FLAT, all that is in it. With PROGRAM it
+# is not in the library that is installed.
 function(dmg_layer name folder)
-  cmake_parse_arguments(LAYER "FLAT" "" "LINK" ${ARGN})
+  cmake_parse_arguments(LAYER "FLAT;PROGRAM" "" "LINK" ${ARGN})
   if(LAYER_FLAT)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
   else()
@@ -15,7 +16,9 @@ function(dmg_layer name folder)
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(${target} PUBLIC ${LAYER_LINK})
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY DMG_OBJECTS $<TARGET_OBJECTS:dmg-${name}-objects>)
+  if(NOT LAYER_PROGRAM)
+    set_property(GLOBAL APPEND PROPERTY DMG_OBJECTS $<TARGET_OBJECTS:dmg-${name}-objects>)
+  endif()
 endfunction()
 
 # dmg_room(NAME LINK libraries...): a folder of the program, so that tests link what they test.
@@ -36,7 +39,7 @@ function(dmg_library)
                                                 LINKER_LANGUAGE C)
     target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                  $<INSTALL_INTERFACE:include>)
-    target_link_libraries(${library} PRIVATE Threads::Threads m PkgConfig::ucx PkgConfig::ck PkgConfig::sodium
-                                             PkgConfig::numa PkgConfig::jemalloc PkgConfig::zstd PkgConfig::lzma ZLIB::ZLIB)
+    target_link_libraries(${library} PRIVATE Threads::Threads m PkgConfig::sodium ${CMAKE_DL_LIBS}
+                                             PkgConfig::numa PkgConfig::zstd PkgConfig::lzma ZLIB::ZLIB)
   endforeach()
 endfunction()

@@ -183,7 +183,7 @@ typedef struct dmg_backend {
     const char *const *parameter_keys;
 
     /** dmg_transport_prepare; NULL where there is nothing to do. */
-    bool (*prepare)(void);
+    void (*prepare)(void);
     /** dmg_transport_announce; `parameters` is NULL when no transport was chosen. NULL where there is nothing to say.
      */
     void (*announce)(const dmg_transport_parameters *parameters);

@@ -118,13 +118,13 @@ dmg_status dmg_transport_parse(const char *transport, const dmg_backend **backen
     return DMG_OK;
 }
 
-bool dmg_transport_prepare(void)
+void dmg_transport_prepare(void)
 {
-    bool has_to_begin_anew = false;
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
-        has_to_begin_anew |= backends[i]->prepare && backends[i]->prepare();
+        if (backends[i]->prepare) {
+            backends[i]->prepare();
+        }
     }
-    return has_to_begin_anew;
 }
 
 void dmg_transport_announce(const char *transport)

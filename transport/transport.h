@@ -94,11 +94,10 @@ typedef struct dmg_transport_info {
 dmg_status dmg_transport_describe(dmg_transport_info **infos, size_t *count);
 
 /**
- * For programs, once at their start, before there are threads: libraries behind the backends, loaded with the program,
- * keep out of its crashes and its output, whatever backend is used later. True when variables were taken out of the
- * environment that such a library may have read already: then the program has to begin anew, by executing itself.
+ * For programs, once at their start, before there are threads: takes variables out of the environment that libraries
+ * behind the backends would read, and that are not safe there.
  */
-bool dmg_transport_prepare(void);
+void dmg_transport_prepare(void);
 /**
  * Log warnings about what this transport is not safe for, and about variables that were taken out, when its backend
  * would have read them (once a process). NULL: any backend.

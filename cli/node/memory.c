@@ -12,6 +12,7 @@
 #include "cli/options/command.h"
 #include "cli/pool/limits.h"
 #include "cli/pool/record.h"
+#include "core/arena/jemalloc_arena.h"
 #include "core/base/error.h"
 #include "core/pool/memory_node.h"
 #include "core/pool/token.h"
@@ -175,7 +176,7 @@ static int run(dmg_settings *settings)
     if (status != DMG_OK) {
         return dmg_exit_with_error(status);
     }
-    dmg_memory_node_options options = {0};
+    dmg_memory_node_options options = {.arena = &dmg_jemalloc_arena};
     dmg_memory_node *node = NULL;
     bool is_detached = false;
     status = read_setup(dmg_node_control_setup(control), &options, &is_detached);

@@ -197,7 +197,7 @@ static dmg_status node_fill(dmg_memory_node *node, const dmg_memory_node_options
     if (status == DMG_OK) {
         uint64_t bytes;
         void *segment = dmg_server_segment(node->server, &bytes);
-        status = dmg_segment_allocator_create(segment, bytes, &node->allocator);
+        status = dmg_segment_allocator_create(segment, bytes, options->arena, &node->allocator);
     }
     if (status == DMG_OK) {
         dmg_segment_allocator_on_zeroed(node->allocator, release_zeroed, node->server);

@@ -2,13 +2,14 @@
  * @file memory_node.h
  * A memory node: a segment, and one thread that serves it: memory, the catalog, jobs with barriers.
  *
- * The segment's memory is handed out through a jemalloc arena whose extents come from it. Node 0 also keeps the catalog
+ * The segment's memory is handed out by an allocator (segment_allocator.h). Node 0 also keeps the catalog
  * and the jobs.
  */
 #ifndef DMG_CORE_POOL_MEMORY_NODE_H
 #define DMG_CORE_POOL_MEMORY_NODE_H
 
 #include "core/pool/rights.h"
+#include "core/pool/segment_arena.h"
 
 typedef struct dmg_memory_node dmg_memory_node;
 
@@ -23,6 +24,7 @@ typedef struct dmg_memory_node_options {
      * everything there. */
     uint8_t admin[DMG_SECRET_BYTES];
     dmg_pool_limits limits;
+    const dmg_segment_arena_operations *arena; /**< for small extents; NULL: they are taken from the pages */
 } dmg_memory_node_options;
 
 dmg_status dmg_memory_node_create(const dmg_memory_node_options *options, dmg_memory_node **node);

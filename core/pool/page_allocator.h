@@ -7,7 +7,7 @@
  * still, and nobody has to touch it; and so is what was given back to the system in the meantime, whose pages come
  * anew.
  *
- * The array is mapped once and never grows, and no function allocates memory: jemalloc calls from inside its own
+ * The array is mapped once and never grows, and no function allocates memory: an arena calls from inside its own
  * allocations. A lock makes the functions thread-safe, because jemalloc may return extents from a background thread if
  * its user asks it to have one.
  */

@@ -3,13 +3,12 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/pool/page_allocator.h"
-#include "core/pool/segment_arena.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Free ranges lie between extents, and between what jemalloc took; the rest is slack for the pieces that it gives back.
+/* Free ranges lie between extents, and between what an arena took; the rest is slack for the pieces that it gives back.
  */
 #define RANGES_MAX       (4 * DMG_SEGMENT_EXTENTS_MAX)
 #define EXTENTS_AT_FIRST 256
@@ -29,6 +28,7 @@ struct dmg_segment_allocator {
     char *segment;
     uint64_t total;
     dmg_page_allocator *space;
+    const dmg_segment_arena_operations *arena_operations; /* NULL: small extents are taken from the pages */
     dmg_segment_arena *arena;
     extent *extents; /* sorted by offset */
     uint32_t count;
@@ -45,7 +45,8 @@ struct dmg_segment_allocator {
     uint64_t given_back_end; /* free memory below it has been given back */
 };
 
-dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator)
+dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, const dmg_segment_arena_operations *arena,
+                                        dmg_segment_allocator **allocator)
 {
     *allocator = NULL;
     uint64_t end = bytes - bytes % DMG_PAGE_ALLOCATOR_PAGE_BYTES;
@@ -60,8 +61,9 @@ dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segme
     made->segment = segment;
     made->total = bytes;
     dmg_status status = dmg_page_allocator_create(DMG_SEGMENT_HEADER_BYTES, end, RANGES_MAX, &made->space);
-    if (status == DMG_OK) {
-        status = dmg_segment_arena_create(segment, made->space, &made->arena);
+    if (status == DMG_OK && arena) {
+        made->arena_operations = arena;
+        status = arena->create(segment, made->space, &made->arena);
     }
     if (status != DMG_OK) {
         dmg_segment_allocator_destroy(made);
@@ -92,7 +94,9 @@ void dmg_segment_allocator_on_take_back(dmg_segment_allocator *allocator,
 {
     allocator->take_back = take_back;
     allocator->take_back_context = context;
-    dmg_segment_arena_on_take_back(allocator->arena, take_back, context);
+    if (allocator->arena) {
+        allocator->arena_operations->on_take_back(allocator->arena, take_back, context);
+    }
 }
 
 bool dmg_segment_allocator_give_back(dmg_segment_allocator *allocator)
@@ -129,7 +133,9 @@ void dmg_segment_allocator_destroy(dmg_segment_allocator *allocator)
     if (allocator == NULL) {
         return;
     }
-    dmg_segment_arena_destroy(allocator->arena);
+    if (allocator->arena) {
+        allocator->arena_operations->destroy(allocator->arena);
+    }
     dmg_page_allocator_destroy(allocator->space);
     free(allocator->extents);
     free(allocator);
@@ -205,11 +211,11 @@ static void forget_given_back(dmg_segment_allocator *allocator, uint64_t offset)
 static bool extent_place(dmg_segment_allocator *allocator, extent *made)
 {
     made->dirty_begin = made->dirty_end = 0;
-    made->is_in_arena = made->bytes < DMG_SEGMENT_LARGE_BYTES &&
-                        dmg_segment_arena_allocate(allocator->arena, made->bytes, &made->offset) == DMG_OK;
+    made->is_in_arena = allocator->arena && made->bytes < DMG_SEGMENT_LARGE_BYTES &&
+                        allocator->arena_operations->allocate(allocator->arena, made->bytes, &made->offset) == DMG_OK;
     uint64_t dirty_bytes;
     if (made->is_in_arena) {
-        tell_zeroed(allocator, made->offset, made->bytes); /* jemalloc does not say what of it was zero already */
+        tell_zeroed(allocator, made->offset, made->bytes); /* an arena does not say what of it was zero already */
         return true;
     }
     if (!dmg_page_allocator_allocate(allocator->space, made->bytes, DMG_PAGE_ALLOCATOR_PAGE_BYTES, 0, &made->offset,
@@ -279,12 +285,12 @@ dmg_status dmg_segment_allocator_zero(dmg_segment_allocator *allocator, uint64_t
 static bool extent_release(dmg_segment_allocator *allocator, const extent *released)
 {
     if (released->is_in_arena) {
-        dmg_segment_arena_free(allocator->arena, released->offset);
+        allocator->arena_operations->free(allocator->arena, released->offset);
     } else if (!dmg_page_allocator_free(allocator->space, released->offset, released->bytes)) {
         return false;
     }
     allocator->allocated -= released->bytes;
-    /* What jemalloc gives back to the space with it can lie anywhere. */
+    /* What an arena gives back to the space with it can lie anywhere. */
     forget_given_back(allocator, released->is_in_arena ? 0 : released->offset);
     allocator->quarantined -= released->is_quarantined ? released->bytes : 0;
     return true;

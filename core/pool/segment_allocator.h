@@ -3,8 +3,9 @@
  * The memory of one memory node: which extents of its segment are allocated, to whom, and what is free.
  *
  * Every extent stands in a table of the allocator's own, outside the segment, sorted by offset. What a compute node
- * asks to be freed is looked up there; its word about sizes and owners is never taken. Small extents come from a
- * jemalloc arena (segment_arena.h), large ones straight from the space (space.h), without rounding beyond the page.
+ * asks to be freed is looked up there; its word about sizes and owners is never taken. Small extents come from
+ * an arena, where there is one (segment_arena.h), large ones straight from the pages (page_allocator.h), without
+ * rounding beyond the page.
  *
  * Extents are zeroed before they are used. Memory that was never handed out is zero already and is not touched, which
  * keeps a fresh node's start quick and its memory not resident. Memory that is used again is zeroed in steps of bounded
@@ -19,16 +20,13 @@
 #ifndef DMG_CORE_POOL_SEGMENT_ALLOCATOR_H
 #define DMG_CORE_POOL_SEGMENT_ALLOCATOR_H
 
-#include "dmgraph/status.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "core/pool/segment_arena.h"
 
 /** The first page of a segment is its header: no extent is there. */
 #define DMG_SEGMENT_HEADER_BYTES 4096
 /** Extents that a memory node keeps at once. */
 #define DMG_SEGMENT_EXTENTS_MAX 65536
-/** Extents of this size and larger do not go through the jemalloc arena. */
+/** Extents of this size and larger do not go through the arena. */
 #define DMG_SEGMENT_LARGE_BYTES (UINT64_C(256) << 10)
 /** Memory that one step zeroes. */
 #define DMG_SEGMENT_ZERO_STEP_BYTES (UINT64_C(32) << 20)
@@ -37,8 +35,10 @@
 
 typedef struct dmg_segment_allocator dmg_segment_allocator;
 
-/** Manage a zeroed segment of at least two pages. The segment must outlive the allocator. */
-dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, dmg_segment_allocator **allocator);
+/** Manage a zeroed segment of at least two pages, which must outlive the allocator. `arena` is for small extents; NULL:
+ * they are taken from the pages as large ones are. */
+dmg_status dmg_segment_allocator_create(void *segment, uint64_t bytes, const dmg_segment_arena_operations *arena,
+                                        dmg_segment_allocator **allocator);
 /** Have a function told of every part of the segment that the allocator has written: memory that it zeroed. */
 void dmg_segment_allocator_on_zeroed(dmg_segment_allocator *allocator,
                                      void (*on_zeroed)(void *context, uint64_t offset, uint64_t bytes), void *context);

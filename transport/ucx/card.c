@@ -4,12 +4,12 @@
  */
 #include "transport/ucx/card.h"
 #include "core/base/error.h"
+#include "transport/ucx/api.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucs/async/async_fwd.h>
 
 /* How large what belongs to a port is. Reads, writes and messages are copied through buffers of UCX that the card knows
    already: the program's own memory need not be pinned, UCX need not watch what becomes of it, and an operation that is
@@ -208,8 +208,7 @@ static dmg_ucx_card *make_card(const dmg_ucx_settings *settings, const char *tra
 dmg_status dmg_ucx_card_open(const dmg_ucx_settings *settings, const char *transport, dmg_ucx_card **card)
 {
     *card = NULL;
-    dmg_ucx_library_prepare();
-    dmg_status status = dmg_ucx_environment_check();
+    dmg_status status = dmg_ucx_load_checked();
     if (status != DMG_OK) {
         return status;
     }

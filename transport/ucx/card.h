@@ -11,10 +11,9 @@
 #ifndef DMG_TRANSPORT_UCX_CARD_H
 #define DMG_TRANSPORT_UCX_CARD_H
 
+#include "transport/ucx/api.h"
 #include "transport/ucx/ucx.h"
 #include "transport/ucx/wire.h"
-
-#include <uct/api/uct.h>
 
 /** A card that is open. Any thread may use it. */
 typedef struct dmg_ucx_card dmg_ucx_card;

@@ -18,10 +18,9 @@
 #define DMG_TRANSPORT_UCX_CARRIER_H
 
 #include "transport/stream/stream.h"
+#include "transport/ucx/api.h"
 #include "transport/ucx/card.h"
 #include "transport/ucx/wire.h"
-
-#include <ucp/api/ucp.h>
 
 /* ---- frames: buffers of records on their way out ---- */
 

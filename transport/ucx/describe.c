@@ -2,11 +2,11 @@
  * @file describe.c
  * What UCX finds on this machine, and what this backend would use it for.
  */
+#include "transport/ucx/api.h"
 #include "transport/ucx/ucx.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <uct/api/uct.h>
 
 typedef void (*resource_visitor)(const uct_tl_resource_desc_t *resource, void *argument);
 
@@ -55,7 +55,9 @@ static void visit_component(uct_component_h component, resource_visitor visit, v
 /** Call `visit` with every transport on every device that UCX finds. */
 static void visit_resources(resource_visitor visit, void *argument)
 {
-    dmg_ucx_library_prepare();
+    if (dmg_ucx_load() != DMG_OK) {
+        return;
+    }
     uct_component_h *components;
     unsigned count;
     if (uct_query_components(&components, &count) != UCS_OK) {

@@ -7,8 +7,8 @@
  * UCX_ATOMIC_MODE=device), and new versions bring new ones. So the list below is of those that pass; it is no list of
  * those that are known to hurt.
  *
- * UCX reads some variables when it is loaded, before main. A program therefore takes what may not pass out of its
- * environment and begins anew; what it starts inherits the clean one. In a library the environment belongs to the host
+ * UCX reads some variables when it is loaded (api.h). A program therefore takes what may not pass out of its
+ * environment as it starts; what it starts inherits the clean one. In a library the environment belongs to the host
  * program, which may have threads that read it: there such variables are an error. Files (ucx.conf) that UCX reads
  * itself cannot be taken from it: they are an error everywhere.
  */
@@ -25,7 +25,7 @@
 
 #define PREFIX      "UCX_"
 #define PREFIX_SIZE (sizeof PREFIX - 1)
-/** Names of what was left out, for the program that begins anew. */
+/** Names of what was left out, until somebody says so. */
 #define IGNORED     "DMGRAPH_IGNORED_VARIABLES"
 #define NAMES_BYTES 1024
 #define LINE_BYTES  1024
@@ -120,7 +120,7 @@ static void append(char *list, const char *name)
     snprintf(list + used, NAMES_BYTES - used, "%s%s", used != 0 ? ", " : "", name);
 }
 
-bool dmg_ucx_environment_clean(void)
+void dmg_ucx_environment_clean(void)
 {
     char names[NAMES_BYTES] = "";
     char name[256];
@@ -132,7 +132,9 @@ bool dmg_ucx_environment_clean(void)
         append(names, name);
         unsetenv(name); /* which moves the next one here */
     }
-    return names[0] != '\0' && setenv(IGNORED, names, 1) == 0;
+    if (names[0] != '\0') {
+        (void)setenv(IGNORED, names, 1);
+    }
 }
 
 void dmg_ucx_environment_announce(void)
@@ -213,8 +215,11 @@ static dmg_status check_files(void)
     return status;
 }
 
-dmg_status dmg_ucx_environment_check(void)
+dmg_status dmg_ucx_load_checked(void)
 {
     dmg_status status = check_variables();
+    if (status == DMG_OK) {
+        status = dmg_ucx_load();
+    }
     return status == DMG_OK ? check_files() : status;
 }

@@ -10,17 +10,14 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/memory_room.h"
+#include "transport/ucx/api.h"
 #include "transport/ucx/ucx.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucs/config/global_opts.h>
-#include <ucs/debug/debug.h>
-#include <ucs/debug/log_def.h>
 
 /* What a worker may map: a process that has less of its address space left is short of it. */
 #define WORKER_ADDRESS_BYTES (UINT64_C(64) << 20)
@@ -38,10 +35,10 @@ static ucs_log_func_rc_t forward_log(const char *file, unsigned line, const char
     return UCS_LOG_FUNC_RC_STOP;
 }
 
-static void prepare_once(void)
+void dmg_ucx_library_prepare(void)
 {
-    /* UCX's constructor has put handlers on these signals when it was loaded, unless the user's environment said no. */
-    if (ucs_global_opts.handle_errors != 0) {
+    /* UCX's constructor has put handlers on these signals, unless the user's environment said no. */
+    if (dmg_ucx.global_opts->handle_errors != 0) {
         static const int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE};
         for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
             ucs_debug_disable_signal(signals[i]);
@@ -52,12 +49,6 @@ static void prepare_once(void)
     /* No memory of a GPU comes by here, so UCX need not hook into munmap and madvise of the whole process. */
     ucs_global_opts_set_value("MEMTYPE_CACHE", "n");
     ucs_log_push_handler(forward_log);
-}
-
-void dmg_ucx_library_prepare(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare_once);
 }
 
 /* Options of a context. UCX's transports know their own by the name without the transport's: a name with it
@@ -127,7 +118,7 @@ typedef struct making {
 static void make_context(void *argument)
 {
     making *made = argument;
-    made->status = ucp_init(&made->parameters, made->config, &made->context);
+    made->status = dmg_ucx_init(&made->parameters, made->config, &made->context);
 }
 
 static void make_worker(void *argument)
@@ -174,8 +165,7 @@ static dmg_status init_context(const ucp_config_t *config, uint64_t features, ma
 static dmg_status open_context(const option_list *options, uint64_t features, const char *transports,
                                const char *devices, ucp_context_h *context)
 {
-    dmg_ucx_library_prepare();
-    dmg_status is_safe = dmg_ucx_environment_check();
+    dmg_status is_safe = dmg_ucx_load_checked();
     if (is_safe != DMG_OK) {
         return is_safe;
     }

@@ -1,5 +1,5 @@
 /*
- * What UCX does to whole processes: it takes over their crashes, and leaves files behind where they were killed.
+ * What UCX does beyond its contexts: it opens ports, and leaves files behind where processes were killed.
  *
  * UCX makes a file in /dev/shm, allocates its pages, and only then removes its name (with UCX_POSIX_USE_PROC_LINK=n:
  * not before its end). A process that is killed in between leaves the file, with its pages, forever. UCX never looks
@@ -16,12 +16,6 @@
 
 #define FOLDER "/dev/shm"
 #define PREFIX "ucx_shm_posix_"
-
-bool dmg_ucx_prepare(void)
-{
-    dmg_ucx_library_prepare();
-    return dmg_ucx_environment_clean();
-}
 
 void dmg_ucx_announce(const dmg_transport_parameters *parameters)
 {

@@ -8,11 +8,11 @@
 
 #include "transport/backend.h"
 #include "transport/stream/stream.h"
+#include "transport/ucx/api.h"
 #include "transport/ucx/wire.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <ucp/api/ucp.h>
 
 /* ---- settings: the transport string's parameters, checked ---- */
 
@@ -78,18 +78,15 @@ bool dmg_ucx_is_rdma_device(const char *name);
 
 /* ---- environment.c: which of the user's UCX_ variables reach UCX ---- */
 
-/**
- * For a program at its start, while it has one thread: take the variables that may not pass out of the environment.
- * True when there were any: UCX may have read them already, when it was loaded, so the program is to begin anew.
- */
-bool dmg_ucx_environment_clean(void);
+/** For a program at its start, while it has one thread: take the variables that may not pass out of the environment. */
+void dmg_ucx_environment_clean(void);
 /** Log a warning that names what was taken out, once a process. */
 void dmg_ucx_environment_announce(void);
 /** And that what these parameters ask for is open to others. */
-bool dmg_ucx_prepare(void);
 void dmg_ucx_announce(const dmg_transport_parameters *parameters);
-/** DMG_ERR_ARGUMENT when something that may not pass reaches UCX all the same: in a library, or by a file ucx.conf. */
-dmg_status dmg_ucx_environment_check(void);
+/** Load UCX (api.h); DMG_ERR_ARGUMENT when something that may not pass reaches it all the same: in a library, or by a
+ * file ucx.conf. */
+dmg_status dmg_ucx_load_checked(void);
 
 /* ---- bounded.c ---- */
 
@@ -117,7 +114,8 @@ dmg_status dmg_ucx_run_bounded(const char *what, uint64_t limit_ns, void (*step)
 
 /* ---- the library and its contexts ---- */
 
-/** Settings of UCX that are one a process: no signal handlers, its log lines go to dmg_log. Idempotent, thread-safe. */
+/** Settings of UCX that are one a process: no signal handlers, its log lines go to dmg_log. Once, after it was loaded.
+ */
 void dmg_ucx_library_prepare(void);
 /**
  * A context for messages. `interface`: where tcp is to stay, when the settings name none; "": anywhere. `family`:

@@ -2,6 +2,7 @@
 
 #include "unit/support/deadline.h"
 
+#include "core/arena/jemalloc_arena.h"
 #include "core/base/error.h"
 
 #include <inttypes.h>
@@ -33,6 +34,7 @@ static dmg_status start_node(const char *transport, uint16_t node, uint64_t segm
         .peer_timeout_ns = PEER_TIMEOUT_NS,
         .token = {1, 2, 3},
         .limits = *limits,
+        .arena = &dmg_jemalloc_arena,
     };
     memcpy(options.admin, dmg_test_admin, sizeof options.admin);
     dmg_status status = dmg_memory_node_create(&options, &pool->nodes[node]);

@@ -4,6 +4,7 @@
  */
 #include "unit/support/suite.h"
 
+#include "core/arena/jemalloc_arena.h"
 #include "core/base/error.h"
 #include "core/pool/catalog.h"
 #include "core/pool/job_references.h"
@@ -99,13 +100,19 @@ typedef struct segment {
     dmg_segment_allocator *allocator;
 } segment;
 
-static segment segment_open(uint64_t bytes)
+static segment segment_open_with(uint64_t bytes, const dmg_segment_arena_operations *arena)
 {
     segment made = {.bytes = bytes};
     made.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(made.memory, MAP_FAILED);
-    CU_ASSERT_EQUAL_FATAL(dmg_segment_allocator_create(made.memory, bytes, &made.allocator), DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_segment_allocator_create(made.memory, bytes, arena, &made.allocator),
+                          DMG_OK);
     return made;
+}
+
+static segment segment_open(uint64_t bytes)
+{
+    return segment_open_with(bytes, &dmg_jemalloc_arena);
 }
 
 static void segment_close(segment *used)
@@ -142,11 +149,11 @@ static bool bytes_are(const unsigned char *bytes, uint64_t count, unsigned char 
  * Every extent is filled with a value of its own; when it is freed the value must still be everywhere in it (nothing
  * overlaps, and nobody keeps records in there), and every new one must be zero.
  */
-static void extents_are_zeroed_aligned_and_never_overlap(void)
+static void expect_sound_extents(const dmg_segment_arena_operations *arena)
 {
     unsigned long long seed = dmg_test_seed();
     uint64_t state = seed;
-    segment used = segment_open(64 * MIB);
+    segment used = segment_open_with(64 * MIB, arena);
     struct {
         uint64_t offset;
         uint64_t bytes;
@@ -189,6 +196,12 @@ static void extents_are_zeroed_aligned_and_never_overlap(void)
     CU_ASSERT_TRUE(bytes_are(used.memory + offset, 64 * MIB - PAGE, 0));
     CU_ASSERT_TRUE(bytes_are(used.memory, PAGE, 0));
     segment_close(&used);
+}
+
+static void extents_are_zeroed_aligned_and_never_overlap(void)
+{
+    expect_sound_extents(&dmg_jemalloc_arena);
+    expect_sound_extents(NULL);
 }
 
 static void a_whole_segment_can_be_one_extent(void)
@@ -440,8 +453,8 @@ static void too_small_segments_are_refused(void)
 {
     char memory[1];
     dmg_segment_allocator *allocator;
-    CU_ASSERT_EQUAL(dmg_segment_allocator_create(memory, 0, &allocator), DMG_ERR_ARGUMENT);
-    CU_ASSERT_EQUAL(dmg_segment_allocator_create(memory, 2 * PAGE - 1, &allocator), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_create(memory, 0, NULL, &allocator), DMG_ERR_ARGUMENT);
+    CU_ASSERT_EQUAL(dmg_segment_allocator_create(memory, 2 * PAGE - 1, NULL, &allocator), DMG_ERR_ARGUMENT);
     CU_ASSERT_PTR_NULL(allocator);
 }
 

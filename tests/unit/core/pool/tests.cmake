@@ -1,4 +1,4 @@
-dmg_unit_test(pool_modules SOURCES core/pool/modules.c LINK dmg-pool)
+dmg_unit_test(pool_modules SOURCES core/pool/modules.c LINK dmg-arena)
 dmg_unit_test(pool_job_table SOURCES core/pool/job_table.c LINK dmg-pool)
 dmg_unit_test(pool SOURCES core/pool/pool.c core/pool/members.c LINK dmg-test-pool)
 foreach(name jobs deaths rights)

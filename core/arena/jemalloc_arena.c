@@ -1,4 +1,4 @@
-#include "core/pool/segment_arena.h"
+#include "core/arena/jemalloc_arena.h"
 
 #include "core/base/error.h"
 
@@ -14,7 +14,7 @@
 struct dmg_segment_arena {
     extent_hooks_t hooks; /* first: jemalloc hands this back, and the rest is found from it */
     char *segment;
-    dmg_page_allocator *space;
+    dmg_page_allocator *pages;
     unsigned index; /* jemalloc's number of the arena, while there is one */
     bool (*take_back)(void *context, uint64_t offset, uint64_t bytes); /* or NULL */
     void *take_back_context;
@@ -35,14 +35,14 @@ static void *hook_alloc(extent_hooks_t *hooks, void *wanted, size_t bytes, size_
     uint64_t offset;
     uint64_t dirty_bytes;
     if (wanted != NULL || bytes % DMG_PAGE_ALLOCATOR_PAGE_BYTES != 0 || alignment < DMG_PAGE_ALLOCATOR_PAGE_BYTES ||
-        !dmg_page_allocator_allocate(arena->space, bytes, alignment, (uint64_t)(uintptr_t)arena->segment, &offset,
+        !dmg_page_allocator_allocate(arena->pages, bytes, alignment, (uint64_t)(uintptr_t)arena->segment, &offset,
                                      &dirty_bytes)) {
         return NULL;
     }
     char *memory = arena->segment + offset;
     if (dirty_bytes != 0 && arena->take_back != NULL &&
         !arena->take_back(arena->take_back_context, offset, dirty_bytes)) {
-        (void)dmg_page_allocator_free(arena->space, offset, bytes);
+        (void)dmg_page_allocator_free(arena->pages, offset, bytes);
         return NULL;
     }
     if (*zero && dirty_bytes != 0) {
@@ -59,7 +59,7 @@ static bool hook_dalloc(extent_hooks_t *hooks, void *memory, size_t bytes, bool 
     (void)is_committed;
     (void)index;
     dmg_segment_arena *arena = (dmg_segment_arena *)hooks;
-    return !dmg_page_allocator_free(arena->space, (uint64_t)((char *)memory - arena->segment), bytes);
+    return !dmg_page_allocator_free(arena->pages, (uint64_t)((char *)memory - arena->segment), bytes);
 }
 
 static void hook_destroy(extent_hooks_t *hooks, void *memory, size_t bytes, bool is_committed, unsigned index)
@@ -117,7 +117,7 @@ static void arena_close(dmg_segment_arena *arena)
     arena_control(arena->index, "destroy", NULL, 0);
 }
 
-dmg_status dmg_segment_arena_create(void *segment, dmg_page_allocator *space, dmg_segment_arena **arena)
+static dmg_status arena_create(void *segment, dmg_page_allocator *pages, dmg_segment_arena **arena)
 {
     *arena = calloc(1, sizeof **arena);
     if (*arena == NULL) {
@@ -131,7 +131,7 @@ dmg_status dmg_segment_arena_create(void *segment, dmg_page_allocator *space, dm
         .merge = hook_merge,
     };
     (*arena)->segment = segment;
-    (*arena)->space = space;
+    (*arena)->pages = pages;
     /* Find out now, not at the first small extent, whether this jemalloc can do it. */
     dmg_status status = arena_open(*arena);
     if (status != DMG_OK) {
@@ -143,14 +143,14 @@ dmg_status dmg_segment_arena_create(void *segment, dmg_page_allocator *space, dm
     return DMG_OK;
 }
 
-void dmg_segment_arena_on_take_back(dmg_segment_arena *arena,
-                                    bool (*take_back)(void *context, uint64_t offset, uint64_t bytes), void *context)
+static void arena_on_take_back(dmg_segment_arena *arena,
+                               bool (*take_back)(void *context, uint64_t offset, uint64_t bytes), void *context)
 {
     arena->take_back = take_back;
     arena->take_back_context = context;
 }
 
-void dmg_segment_arena_destroy(dmg_segment_arena *arena)
+static void arena_destroy(dmg_segment_arena *arena)
 {
     if (arena == NULL) {
         return;
@@ -161,7 +161,7 @@ void dmg_segment_arena_destroy(dmg_segment_arena *arena)
     free(arena);
 }
 
-dmg_status dmg_segment_arena_allocate(dmg_segment_arena *arena, uint64_t bytes, uint64_t *offset)
+static dmg_status arena_allocate(dmg_segment_arena *arena, uint64_t bytes, uint64_t *offset)
 {
     if (arena->live == 0) {
         dmg_status status = arena_open(arena);
@@ -183,10 +183,16 @@ dmg_status dmg_segment_arena_allocate(dmg_segment_arena *arena, uint64_t bytes, 
     return DMG_OK;
 }
 
-void dmg_segment_arena_free(dmg_segment_arena *arena, uint64_t offset)
+static void arena_free(dmg_segment_arena *arena, uint64_t offset)
 {
     dallocx(arena->segment + offset, MALLOCX_TCACHE_NONE);
     if (--arena->live == 0) {
         arena_close(arena);
     }
 }
+
+const dmg_segment_arena_operations dmg_jemalloc_arena = {.create = arena_create,
+                                                         .on_take_back = arena_on_take_back,
+                                                         .destroy = arena_destroy,
+                                                         .allocate = arena_allocate,
+                                                         .free = arena_free};
