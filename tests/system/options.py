@@ -237,6 +237,12 @@ def passed_of(path, algorithm, *options):
     return report["updates"], report["updates"]["passed"]["sent"]
 
 
+def devices_of_tests_are_in_no_program():
+    for key in ("line-cache=1", "leave-out=atomics"):
+        error = dmgraph("run", "bfs", GRAPH, "--transport", f"cxl_shm:coherence=none,{key}", expect=USAGE).err
+        require(f"no parameter '{key.split('=')[0]}'" in one_line(error), error)
+
+
 def batches_are_as_large_as_asked_for():
     path = write("cross.el", "".join(f"{u} {(u * 7 + k * 31) % 600}\n" for u in range(600) for k in range(u % 20)))
     for updates in ("valrd-node", "valrd-owner"):
@@ -517,7 +523,7 @@ def measurements_are_checked():
     require("nothing was checked" in dmgraph("perf", "--operations", "read", "--depths", "2", "--duration", "1ms").out, "it is not said")
 
 
-def loads_in_place_have_arrived():
+def mapped_loads_have_arrived():
     """A load takes as long alone as in a chain in which each needs the one before: half of it, since a median lies below a mean. Disturbances make it longer."""
     for _ in range(3):
         run = dmgraph("perf", "--operations", "read,write,touch", "--sizes", "64", "--depths", "1", "--json")
@@ -722,7 +728,7 @@ def main():
             repeats_and_loops_are_reported, out_lists_only, output_to_the_standard_output, unreached, verify, table,
             json_report, what_memory_nodes_did, summary, quiet, log_level, a_summary_never_mixes_with_an_answer,
             generator_options, info_of_a_graph, info_of_transports, emulated_links, measurements, measurements_are_checked,
-            loads_in_place_have_arrived, a_profile_is_fitted,
+            mapped_loads_have_arrived, devices_of_tests_are_in_no_program, a_profile_is_fitted,
             self_test_of_a_link, help_is_printed, misuses, options_of_other_algorithms_are_refused,
             the_help_of_run_says_which_algorithm_takes_what, options_without_an_effect_are_refused,
             a_comparison_gives_options_to_whom_they_belong, reports_are_not_silenced, every_memory_node_has_its_path, a_near_miss_is_named, docs_say_what_the_help_of_run_says,

@@ -1,6 +1,7 @@
 /*
  * The tables of the cxl_shm backend (backend.h).
  */
+#include "transport/cxl_shm/devices.h"
 #include "transport/cxl_shm/shm.h"
 
 const dmg_server_operations dmg_shm_server_operations = {
@@ -42,11 +43,9 @@ const dmg_channel_operations dmg_shm_channel_operations = {
     .use_mapped = dmg_shm_use_mapped,
 };
 
-static const char *const parameter_keys[] = {"coherence", "path", "port", "protect", "line-cache", "leave-out", NULL};
-
 const dmg_backend dmg_backend_cxl_shm = {
     .name = DMG_SHM_BACKEND_NAME,
-    .parameter_keys = parameter_keys,
+    .parameter_keys = dmg_shm_parameter_keys,
     .describe = dmg_shm_describe,
     .segment_demand = dmg_shm_segment_demand,
     .descriptors = dmg_shm_descriptors,

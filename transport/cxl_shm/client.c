@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/cxl_shm/channel.h"
+#include "transport/cxl_shm/devices.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,13 +141,14 @@ static void say_capabilities(const dmg_shm_coherence *coherence, dmg_capabilitie
                  "data: loads and stores in mapped shared memory; atomics: this CPU; messages: rings in shared memory");
         return;
     }
-    char name[32];
-    const char *left_out = dmg_shm_site_name(coherence->left_out, name);
+    char devices[64] = "";
+    if (dmg_shm_devices.describe) {
+        dmg_shm_devices.describe(coherence, devices, sizeof devices);
+    }
     snprintf(capabilities->chosen, sizeof capabilities->chosen,
              "data: loads and stores in mapped memory that hosts do not keep coherent: %s; lines written in part and "
-             "atomics: the memory node, by message; messages: rings in that memory%s%s%s",
-             dmg_shm_flush_instructions(), coherence->has_line_cache ? "; through a line cache, for tests" : "",
-             left_out ? " that leaves out " : "", left_out ? left_out : "");
+             "atomics: the memory node, by message; messages: rings in that memory%s",
+             dmg_shm_flush_instructions(), devices);
 }
 
 dmg_status dmg_shm_client_open(dmg_client *client, const dmg_client_options *options,

@@ -3,7 +3,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/cxl_shm/copy.h"
-#include "transport/cxl_shm/line_cache.h"
+#include "transport/cxl_shm/devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,48 +127,9 @@ const char *dmg_shm_flush_instructions(void)
 
 /* ---- what a transport string says ---- */
 
-static const char *const use_names[DMG_SHM_USES] = {
-    [DMG_SHM_DATA_WRITE] = "data-write",     [DMG_SHM_DATA_READ] = "data-read",
-    [DMG_SHM_MAPPED] = "in-place",           [DMG_SHM_PAYLOAD_WRITE] = "payload-write",
-    [DMG_SHM_PAYLOAD_READ] = "payload-read", [DMG_SHM_ENTRY_WRITE] = "entry-write",
-    [DMG_SHM_ENTRY_READ] = "entry-read",     [DMG_SHM_ASLEEP_WRITE] = "asleep-write",
-    [DMG_SHM_ASLEEP_READ] = "asleep-read",   [DMG_SHM_NODE_WRITE] = "node-write",
-    [DMG_SHM_NODE_READ] = "node-read",
-};
-
-const char *dmg_shm_site_name(uint32_t site, char name[32])
-{
-    if (site >= DMG_SHM_SITES) {
-        return NULL;
-    }
-    if (site >= DMG_SHM_SITE_SHARED_LINES) {
-        snprintf(name, 32, "%s", site == DMG_SHM_SITE_SHARED_LINES ? "shared-lines" : "atomics");
-    } else {
-        snprintf(name, 32, "%s.%s", use_names[site / DMG_SHM_STEPS],
-                 site % DMG_SHM_STEPS == DMG_SHM_LINES ? "lines" : "fence");
-    }
-    return name;
-}
-
-static dmg_status parse_left_out(const char *wanted, uint32_t *site)
-{
-    char name[32];
-    for (uint32_t i = 0; dmg_shm_site_name(i, name); i++) {
-        if (strcmp(wanted, name) == 0) {
-            *site = i;
-            return DMG_OK;
-        }
-    }
-    return dmg_error(DMG_ERR_ARGUMENT,
-                     "transport parameter leave-out=%s: expected data-write.lines, data-write.fence or another site",
-                     wanted);
-}
-
 dmg_status dmg_shm_coherence_parse(const dmg_transport_parameters *parameters, dmg_shm_coherence *coherence)
 {
     const char *setting = dmg_transport_parameter_get(parameters, "coherence", "coherent");
-    const char *seed = dmg_transport_parameter_get(parameters, "line-cache", NULL);
-    const char *left_out = dmg_transport_parameter_get(parameters, "leave-out", NULL);
     *coherence = (dmg_shm_coherence){.is_software = strcmp(setting, "none") == 0, .left_out = DMG_SHM_SITE_NONE};
     if (!coherence->is_software && strcmp(setting, "coherent") != 0) {
         return dmg_error(DMG_ERR_ARGUMENT, "transport parameter coherence=%s: expected coherent or none", setting);
@@ -178,22 +139,7 @@ dmg_status dmg_shm_coherence_parse(const dmg_transport_parameters *parameters, d
                          "coherence=none: this processor has no instructions that write single cache lines back and "
                          "invalidate them; use coherence=coherent, on one host");
     }
-    if (seed) {
-        char *end;
-        coherence->seed = strtoull(seed, &end, 10);
-        coherence->has_line_cache = true;
-        if (*seed == '\0' || *end != '\0' || !coherence->is_software) {
-            return dmg_error(DMG_ERR_ARGUMENT,
-                             "transport parameter line-cache=%s: expected the number that its random evictions begin "
-                             "with, beside coherence=none",
-                             seed);
-        }
-    }
-    if (left_out && !coherence->has_line_cache) {
-        return dmg_error(DMG_ERR_ARGUMENT, "transport parameter leave-out=%s is for tests, beside line-cache",
-                         left_out);
-    }
-    return left_out ? parse_left_out(left_out, &coherence->left_out) : DMG_OK;
+    return dmg_shm_devices.parse ? dmg_shm_devices.parse(parameters, coherence) : DMG_OK;
 }
 
 static bool is_left_out(const dmg_shm_agent *agent, dmg_shm_use use, dmg_shm_step step)
@@ -206,18 +152,20 @@ static bool is_left_out(const dmg_shm_agent *agent, dmg_shm_use use, dmg_shm_ste
 dmg_status dmg_shm_view_open(const dmg_shm_coherence *coherence, void *memory, uint64_t bytes, dmg_shm_view *view)
 {
     *view = (dmg_shm_view){.memory = memory, .bytes = bytes};
-    return coherence->has_line_cache ? dmg_shm_line_cache_create(memory, bytes, &view->cache) : DMG_OK;
+    return coherence->has_line_cache ? dmg_shm_devices.cache_create(memory, bytes, &view->cache) : DMG_OK;
 }
 
 void dmg_shm_view_close(dmg_shm_view *view)
 {
-    dmg_shm_line_cache_destroy(view->cache);
+    if (view->cache) {
+        dmg_shm_devices.cache_destroy(view->cache);
+    }
     *view = (dmg_shm_view){0};
 }
 
 char *dmg_shm_view_pointer(const dmg_shm_view *view)
 {
-    return view->cache ? dmg_shm_line_cache_pointer(view->cache) : view->memory;
+    return view->cache ? dmg_shm_devices.cache_pointer(view->cache) : view->memory;
 }
 
 void dmg_shm_agent_open(const dmg_shm_coherence *coherence, dmg_counters *counters, uint64_t number,
@@ -268,7 +216,7 @@ static uint64_t draw_access(dmg_shm_agent *agent)
 
 static void carry_out(const dmg_shm_pending *pending)
 {
-    dmg_shm_line_cache_write_back(pending->cache, pending->line, !pending->is_invalidation);
+    dmg_shm_devices.cache_write_back(pending->cache, pending->line, !pending->is_invalidation);
 }
 
 static void ask(dmg_shm_agent *agent, dmg_shm_line_cache *cache, uint64_t line, bool is_invalidation)
@@ -330,7 +278,7 @@ void dmg_shm_store(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offs
     }
     for (uint64_t done = 0; done < bytes;) {
         uint64_t piece = left_in_line(offset + done, bytes - done);
-        dmg_shm_line_cache_store(view->cache, offset + done, (const char *)from + done, piece, draw_access(agent));
+        dmg_shm_devices.cache_store(view->cache, offset + done, (const char *)from + done, piece, draw_access(agent));
         done += piece;
     }
 }
@@ -343,7 +291,7 @@ void dmg_shm_load(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offse
     }
     for (uint64_t done = 0; done < bytes;) {
         uint64_t piece = left_in_line(offset + done, bytes - done);
-        dmg_shm_line_cache_load(view->cache, offset + done, (char *)to + done, piece, draw_access(agent));
+        dmg_shm_devices.cache_load(view->cache, offset + done, (char *)to + done, piece, draw_access(agent));
         done += piece;
     }
 }
@@ -418,7 +366,7 @@ void dmg_shm_load_fence(dmg_shm_agent *agent, dmg_shm_use use)
 void dmg_shm_fetch(dmg_shm_agent *agent, const dmg_shm_view *view, uint64_t offset, uint64_t bytes)
 {
     for (uint64_t i = 0; view->cache && i < lines_of(offset, bytes); i++) {
-        dmg_shm_line_cache_fetch(view->cache, line_of(offset) + i, draw_access(agent));
+        dmg_shm_devices.cache_fetch(view->cache, line_of(offset) + i, draw_access(agent));
     }
 }
 
@@ -426,6 +374,6 @@ void dmg_shm_mark_written(dmg_shm_agent *agent, const dmg_shm_view *view, uint64
 {
     (void)agent;
     for (uint64_t i = 0; view->cache && i < lines_of(offset, bytes); i++) {
-        dmg_shm_line_cache_mark_written(view->cache, line_of(offset) + i);
+        dmg_shm_devices.cache_mark_written(view->cache, line_of(offset) + i);
     }
 }

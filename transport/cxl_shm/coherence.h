@@ -7,8 +7,8 @@
  * and loading. What a span is used for (dmg_shm_use) together with the step names a *site*: tests leave out one site at
  * a time and see that something fails.
  *
- * With a *line cache* (line_cache.h) the loads and stores of a process go through a private copy of the memory, so that
- * a forgotten write-back or invalidation shows on a machine whose hardware would hide it.
+ * In tests, with a *line cache* (devices.h), the loads and stores of a process go through a private copy of the memory,
+ * so that a forgotten write-back or invalidation shows on a machine whose hardware would hide it.
  *
  * A dmg_shm_view is a piece of mapped memory, shared by the threads of a process; a dmg_shm_agent belongs to one
  * thread at a time, since fences order the work of one thread.
@@ -59,11 +59,10 @@ typedef struct dmg_shm_coherence {
 
 /** DMG_ERR_ARGUMENT for what makes no sense; DMG_ERR_UNSUPPORTED where the processor cannot write lines back. */
 dmg_status dmg_shm_coherence_parse(const dmg_transport_parameters *parameters, dmg_shm_coherence *coherence);
-/** "data-write.lines", "data-write.fence", ..., "shared-lines", "atomics"; NULL behind the last one. */
-const char *dmg_shm_site_name(uint32_t site, char name[32]);
 /** What writes lines back and invalidates them on this processor, for people; NULL when nothing does. */
 const char *dmg_shm_flush_instructions(void);
 
+/** A test's (devices.h). */
 typedef struct dmg_shm_line_cache dmg_shm_line_cache;
 
 /** A piece of shared memory as this process sees it. */

@@ -1,7 +1,7 @@
-dmg_unit_test(transport SOURCES transport/transport.c transport/processes.c transport/faults.c LINK dmg-transport)
+dmg_unit_test(transport SOURCES transport/transport.c transport/processes.c transport/faults.c LINK dmg-test-devices dmg-transport)
 set_tests_properties(unit.transport PROPERTIES TIMEOUT 1800 COST 80)
 
-dmg_unit_test(coherence SOURCES transport/cxl_shm/coherence.c LINK dmg-transport)
+dmg_unit_test(coherence SOURCES transport/cxl_shm/coherence.c LINK dmg-test-devices dmg-transport)
 set_tests_properties(unit.coherence PROPERTIES TIMEOUT 1800)
 
 dmg_unit_test(transport_stream LINK dmg-transport

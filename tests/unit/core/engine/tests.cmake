@@ -1,4 +1,4 @@
-dmg_unit_test(engine SOURCES core/engine/engine.c LINK dmg-test-pool dmg-algorithms)
+dmg_unit_test(engine SOURCES core/engine/engine.c LINK dmg-test-devices dmg-test-pool dmg-algorithms)
 dmg_unit_test(engine_damage SOURCES core/engine/damage.c LINK dmg-test-pool dmg-algorithms)
 dmg_unit_test(engine_groups SOURCES core/engine/groups.c LINK dmg-test-pool dmg-algorithms)
 dmg_unit_test(retrieval SOURCES core/engine/retrieval/retrieval.c LINK dmg-test-pool dmg-engine)

@@ -3,6 +3,7 @@
  * own, exchange data and messages in every way that the backend knows. Whole, the exchange is sound for every seed.
  * With one write-back, invalidation or fence left out it is not: the check fails, or a wait ends with the peer timeout.
  */
+#include "devices/devices.h"
 #include "unit/support/deadline.h"
 #include "unit/support/suite.h"
 

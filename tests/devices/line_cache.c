@@ -1,4 +1,4 @@
-#include "transport/cxl_shm/line_cache.h"
+#include "devices/line_cache.h"
 
 #include "core/base/error.h"
 #include "transport/cxl_shm/copy.h"

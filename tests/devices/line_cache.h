@@ -7,8 +7,8 @@
  * it, as the cores of a host share theirs. Lines that are read through the pointer must not be written by
  * others at the same time.
  */
-#ifndef DMG_TRANSPORT_CXL_SHM_LINE_CACHE_H
-#define DMG_TRANSPORT_CXL_SHM_LINE_CACHE_H
+#ifndef DMG_TEST_DEVICES_LINE_CACHE_H
+#define DMG_TEST_DEVICES_LINE_CACHE_H
 
 #include "transport/cxl_shm/coherence.h"
 
