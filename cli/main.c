@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "transport/transport.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static bool is_first_word(const dmg_command *command, const char *word)
     return space && strlen(word) == (size_t)(space - command->name) && memcmp(command->name, word, strlen(word)) == 0;
 }
 
-static void print_command_help(const dmg_command *command)
+static void print_command_help(const dmg_command *command, dmg_option_audience audience)
 {
     printf("usage: dmgraph %s%s%s [OPTIONS]\n\n%s\n", command->name, *command->arguments ? " " : "", command->arguments,
            command->summary);
@@ -71,7 +72,10 @@ static void print_command_help(const dmg_command *command)
         printf("\n%s", command->details);
     }
     printf("\noptions:\n");
-    dmg_options_print(stdout, command->options);
+    uint32_t left_out = dmg_options_print(stdout, command->options, audience);
+    if (left_out > 0) {
+        printf("\n%" PRIu32 " more options are for experiments: --help-all shows them.\n", left_out);
+    }
     if (command->print_more) {
         command->print_more(stdout);
     }
@@ -96,7 +100,7 @@ static int print_help(void)
 }
 
 /** Help on all commands whose names begin with these words. Returns false when there is none. */
-static bool print_help_on(int count, char *const *words)
+static bool print_help_on(int count, char *const *words, dmg_option_audience audience)
 {
     bool has_printed = false;
     for (const dmg_command *const *command = commands; *command; command++) {
@@ -105,7 +109,7 @@ static bool print_help_on(int count, char *const *words)
             if (has_printed) {
                 putchar('\n');
             }
-            print_command_help(*command);
+            print_command_help(*command, audience);
             has_printed = true;
         }
     }
@@ -116,8 +120,8 @@ static int run_command(const dmg_command *command, int count, char *const *argum
 {
     dmg_settings settings;
     dmg_status status = dmg_options_parse(command->options, count, arguments, &settings);
-    if (status == DMG_OK && dmg_flag(&settings, DMG_OPTION_HELP)) {
-        print_command_help(command);
+    if (status == DMG_OK && (dmg_flag(&settings, DMG_OPTION_HELP) || dmg_flag(&settings, DMG_OPTION_HELP_ALL))) {
+        print_command_help(command, dmg_flag(&settings, DMG_OPTION_HELP_ALL) ? DMG_FOR_RESEARCH : DMG_FOR_USERS);
         return DMG_EXIT_OK;
     }
     uint32_t most_arguments = command->argument_count + command->optional_count;
@@ -189,7 +193,7 @@ static int dispatch(int count, char *const *words)
         if (count == 1) {
             return print_help();
         }
-        return print_help_on(count - 1, words + 1) ? DMG_EXIT_OK : refuse_unknown(count - 1, words + 1);
+        return print_help_on(count - 1, words + 1, DMG_FOR_USERS) ? DMG_EXIT_OK : refuse_unknown(count - 1, words + 1);
     }
     for (const dmg_command *const *command = commands; *command; command++) {
         int matched = matching_words(*command, count, words);
@@ -197,7 +201,10 @@ static int dispatch(int count, char *const *words)
             return run_command(*command, count - matched, words + matched);
         }
     }
-    if (count == 2 && is_word(words[1], "-h", "--help") && print_help_on(count, words)) {
+    if (count == 2 && is_word(words[1], "-h", "--help") && print_help_on(count, words, DMG_FOR_USERS)) {
+        return DMG_EXIT_OK;
+    }
+    if (count == 2 && strcmp(words[1], "--help-all") == 0 && print_help_on(count, words, DMG_FOR_RESEARCH)) {
         return DMG_EXIT_OK;
     }
     return refuse_unknown(count, words);

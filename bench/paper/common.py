@@ -136,7 +136,7 @@ class Bench:
     def has_option(self, *names):
         """Whether `dmgraph run` knows these options."""
         if "help" not in self.kept:
-            self.kept["help"] = self.call("run", "--help")
+            self.kept["help"] = self.call("run", "--help-all")
         return all(f"--{name} " in self.kept["help"] or f"--{name}\n" in self.kept["help"] for name in names)
 
     def need(self, *names):

@@ -99,7 +99,7 @@ static const dmg_option_id options[] = {DMG_OPTION_FORMAT,         DMG_OPTION_DI
                                         DMG_OPTION_UNWEIGHTED,     DMG_OPTION_DEDUP,     DMG_OPTION_NO_LOOPS,
                                         DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_JSON,      DMG_OPTION_QUIET,
                                         DMG_OPTION_NO_PROGRESS,    DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
-                                        DMG_OPTION_COUNT};
+                                        DMG_OPTION_HELP_ALL,       DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_convert = {
     .name = "convert",

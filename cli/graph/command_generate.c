@@ -106,7 +106,7 @@ static int run(dmg_settings *settings)
 static const dmg_option_id options[] = {
     DMG_OPTION_SCALE,     DMG_OPTION_EDGE_FACTOR, DMG_OPTION_SEED,           DMG_OPTION_WEIGHTED, DMG_OPTION_DIRECTED,
     DMG_OPTION_DEDUP,     DMG_OPTION_NO_LOOPS,    DMG_OPTION_OUT_LISTS_ONLY, DMG_OPTION_JSON,     DMG_OPTION_QUIET,
-    DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,        DMG_OPTION_COUNT};
+    DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,        DMG_OPTION_HELP_ALL,       DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_generate_kron = {
     .name = "generate kron",

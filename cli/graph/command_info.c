@@ -97,7 +97,7 @@ static int run_graph(dmg_settings *settings)
 static const dmg_option_id graph_options[] = {DMG_OPTION_FORMAT,     DMG_OPTION_DIRECTED,    DMG_OPTION_UNDIRECTED,
                                               DMG_OPTION_UNWEIGHTED, DMG_OPTION_DEDUP,       DMG_OPTION_NO_LOOPS,
                                               DMG_OPTION_JSON,       DMG_OPTION_NO_PROGRESS, DMG_OPTION_LOG_LEVEL,
-                                              DMG_OPTION_HELP,       DMG_OPTION_COUNT};
+                                              DMG_OPTION_HELP,       DMG_OPTION_HELP_ALL,    DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_info_graph = {.name = "info graph",
                                             .arguments = "FILE",
@@ -160,7 +160,7 @@ static int run_transports(dmg_settings *settings)
 }
 
 static const dmg_option_id transports_options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
-                                                   DMG_OPTION_COUNT};
+                                                   DMG_OPTION_HELP_ALL, DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_info_transports = {
     .name = "info transports",

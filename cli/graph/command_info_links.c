@@ -97,7 +97,8 @@ static int run_links(dmg_settings *settings)
     return DMG_EXIT_OK;
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_HELP_ALL,
+                                        DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_info_links = {
     .name = "info links",

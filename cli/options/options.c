@@ -16,193 +16,520 @@
 static const dmg_old_word old_update_methods[] = {{"value", "valrd-node"}, {"owner", "valrd-owner"}, {NULL, NULL}};
 
 static const dmg_option table[DMG_OPTION_COUNT] = {
-    [DMG_OPTION_SYSTEM] = {"system", DMG_TYPE_CHOICE, NULL, "dmg|dmg-base|fam-graph|fully-cached", "dmg", 0, 0, 0, 0,
-                           "DMG, or a baseline: a bundle of the options below, which win where they are given"},
-    [DMG_OPTION_TRANSPORT] = {"transport", DMG_TYPE_TEXT, "T", NULL, "cxl_shm", 0, 0, 0, 0,
-                              "interconnect: cxl_shm or ucx, with options after a colon (docs/transports.md)"},
-    [DMG_OPTION_TRUST_NETWORK] = {"trust-network", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                                  "UCX's messages=tcp may be open to others than this machine, who can write into its "
-                                  "processes, and messages=ud_verbs to all on the RDMA network, who can end them"},
-    [DMG_OPTION_MNS] = {"mns", DMG_TYPE_NUMBER, "M", NULL, "1", 1, 16, 0, 0, "memory nodes to start"},
-    [DMG_OPTION_CNS] = {"cns", DMG_TYPE_NUMBER, "C", NULL, "1", 1, DMG_COMPUTE_NODES_MAX, 0, 0,
-                        "compute nodes to start"},
-    [DMG_OPTION_THREADS] = {"threads", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, DMG_WORKERS_MAX, 0, 0,
-                            "worker threads a compute node (default: this machine's cores / C, at most 64)"},
-    [DMG_OPTION_CACHE] = {"cache", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 4096, NONE, 0, 0,
-                          "hard limit of what a compute node keeps for the run (default: none)"},
-    [DMG_OPTION_MEMORY] = {"memory", DMG_TYPE_SIZES, "SIZE", NULL, NULL, 1 << 20, UINT64_C(1) << 47, 0, 0,
-                           "segment of each memory node (default: what the graph and the run need; of a pool 1G, and "
-                           "A,B,... gives each node its own)"},
-    [DMG_OPTION_PARTITIONS] = {"partitions", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 64, 0, 0,
-                               "partitions of the graph; more compute nodes form groups (default: C; in a pool 16)"},
-    [DMG_OPTION_INDEX_ENTRY_BYTES] = {"index-entry-bytes", DMG_TYPE_CHOICE, NULL, "16|32|64|128", "32", 0, 0, 0, 0,
-                                      "of a vertex in the index: as many edges as fit stay in place"},
-    [DMG_OPTION_TINY_CHUNKS] = {"tiny-chunks", DMG_TYPE_NUMBER, "N", NULL, "1024", 1, DMG_TINY_CHUNKS_MAX, 0, 0,
-                                "ranges of vertices that partitions are made of"},
-    [DMG_OPTION_TASKS] = {"tasks", DMG_TYPE_NUMBER, "N", NULL, "4", 1, 64, 0, 0,
-                          "batches of vertices that a worker keeps in flight"},
-    [DMG_OPTION_PIN_THREADS] = {"pin-threads", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                                "bind each worker to a core"},
-    [DMG_OPTION_PEER_TIMEOUT] = {"peer-timeout", DMG_TYPE_TIME, "TIME", NULL, "5s", 100000000, UINT64_C(3600000000000),
-                                 0, 0, "a node that is silent for so long counts as dead"},
-    [DMG_OPTION_NUMA_NODE] = {"numa-node", DMG_TYPE_NUMBER, "N", NULL, NULL, 0, 1023, 0, 0,
-                              "NUMA node of the memory nodes' segments (default: the kernel's choice)"},
-    [DMG_OPTION_PAGE_SIZE] = {"page-size", DMG_TYPE_CHOICE, NULL, "default|2M|1G", "default", 0, 0, 0, 0,
-                              "pages of the segments"},
-    [DMG_OPTION_PREFAULT] = {"prefault", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                             "touch all pages of the segments at the start"},
-    [DMG_OPTION_ALLOW_FALLBACK] = {"allow-fallback", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                                   "without the NUMA node, the pages or the cores asked for: warn, and take what there "
-                                   "is"},
-    [DMG_OPTION_LINK] = {"link", DMG_TYPE_TEXT, "PROFILE", NULL, NULL, 0, 0, 0, 0,
-                         "emulate a link: a name that 'dmgraph info links' shows, or a file (docs/links.md)"},
-    [DMG_OPTION_LINK_LATENCY] = {"link-latency", DMG_TYPE_TIME, "TIME", NULL, NULL, 1, 1000000000, 0, 0,
-                                 "the emulated link's latency, of all operations"},
-    [DMG_OPTION_LINK_BANDWIDTH] = {"link-bandwidth", DMG_TYPE_REAL, "GB/S", NULL, NULL, 0, 0, 1e-4, 1e5,
-                                   "the emulated link's bandwidth, in each direction, in 10^9 bytes a second"},
-    [DMG_OPTION_LINK_MOPS] = {"link-mops", DMG_TYPE_REAL, "MOPS", NULL, NULL, 0, 0, 1e-4, 1e5,
-                              "the emulated link's operations, in millions a second"},
-    [DMG_OPTION_LINK_MODE] = {"link-mode", DMG_TYPE_CHOICE, NULL, "auto|spin|account", "auto", 0, 0, 0, 0,
-                              "wait out the emulated link's time, or only add it up"},
-    [DMG_OPTION_SOURCE] = {"source", DMG_TYPE_NUMBER, "ID", NULL, NULL, 0, NONE, 0, 0,
-                           "start vertex of bfs and sssp (default: the smallest id with an arc out)"},
-    [DMG_OPTION_ITERATIONS] = {"iterations", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, UINT32_MAX, 0, 0,
-                               "iterations of pagerank (default: until the tolerance, at most 1000)"},
-    [DMG_OPTION_TOLERANCE] = {"tolerance", DMG_TYPE_REAL, "X", NULL, NULL, 0, 0, 0, 1e9,
-                              "pagerank ends when the ranks change by less in all (default: 1e-9)"},
-    [DMG_OPTION_DAMPING] = {"damping", DMG_TYPE_REAL, "D", NULL, NULL, 0, 0, 0, 1,
-                            "damping factor of pagerank (default: 0.85)"},
-    [DMG_OPTION_DIRECTION] = {"direction", DMG_TYPE_CHOICE, NULL, "auto|push|pull", "auto", 0, 0, 0, 0,
-                              "direction of the iterations"},
-    [DMG_OPTION_DENSITY] = {"density", DMG_TYPE_CHOICE, NULL, "auto|dense|sparse", "auto", 0, 0, 0, 0,
-                            "mode of the iterations"},
-    [DMG_OPTION_CACHING] = {"caching", DMG_TYPE_CHOICE, NULL, "partition|full", "partition", 0, 0, 0, 0,
-                            "attributes that a compute node caches in dense iterations: its partitions', or all"},
-    [DMG_OPTION_UPDATES] = {"updates", DMG_TYPE_CHOICE, NULL, "auto|direct|valrd-node|valrd-owner", "auto", 0, 0, 0, 0,
-                            "how an update reaches another node's partition", old_update_methods},
-    [DMG_OPTION_REFERENCE_EDGES] = {"reference-edges", DMG_TYPE_NUMBER, "N", NULL, "7", 0, UINT32_MAX - 1, 0, 0,
-                                    "pass segments of more edges to their owner by reference; 0: none"},
-    [DMG_OPTION_REFERENCE_DEGREE] = {"reference-degree", DMG_TYPE_NUMBER, "N", NULL, "7", 1, UINT32_MAX, 0, 0,
-                                     "pass lists of no more edges by value, whatever their segments"},
-    [DMG_OPTION_REFERENCE_BUFFER] = {"reference-buffer", DMG_TYPE_SIZE, "SIZE", NULL, "4K", 32, 1 << 20, 0, 0,
-                                     "a batch of segments that are passed by reference"},
-    [DMG_OPTION_VALUE_BUFFER] = {"value-buffer", DMG_TYPE_SIZE, "SIZE", NULL, "32K", 32, 1 << 20, 0, 0,
-                                 "a batch of updates that are passed by value; to memory nodes at most a message"},
-    [DMG_OPTION_PARTIALS] = {"partials", DMG_TYPE_CHOICE, NULL, "auto|array|value", "auto", 0, 0, 0, 0,
-                             "how pagerank passes on what a compute node adds up in pull mode"},
-    [DMG_OPTION_PRECISION] = {"precision", DMG_TYPE_CHOICE, NULL, "auto|single|double", "auto", 0, 0, 0, 0,
-                              "of what pagerank caches (auto: double for tolerances below 1e-9)"},
-    [DMG_OPTION_MERGE_ACTIVATION] = {"merge-activation", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                     "read neighbouring activation bits and attributes in one operation"},
-    [DMG_OPTION_BATCH_ACTIVATION] = {"batch-activation", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                     "ring these reads once a batch of vertices, not one by one"},
-    [DMG_OPTION_MERGE_INDEX] = {"merge-index", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                "read neighbouring index entries in one operation"},
-    [DMG_OPTION_BATCH_INDEX] = {"batch-index", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                "ring these reads once a batch"},
-    [DMG_OPTION_MERGE_LISTS] = {"merge-lists", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                "read neighbouring edge lists in one operation"},
-    [DMG_OPTION_BATCH_LISTS] = {"batch-lists", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                "ring these reads once a batch"},
-    [DMG_OPTION_EMBED] = {"embed", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                          "keep the edges of vertices with few of them in the index"},
+    [DMG_OPTION_SYSTEM] = {.name = "system",
+                           .type = DMG_TYPE_CHOICE,
+                           .choices = "dmg|dmg-base|fam-graph|fully-cached",
+                           .default_text = "dmg",
+                           .help = "DMG, or a baseline: a bundle of the options below, which win where they are given",
+                           .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_TRANSPORT] = {.name = "transport",
+                              .type = DMG_TYPE_TEXT,
+                              .placeholder = "T",
+                              .default_text = "cxl_shm",
+                              .help = "interconnect: cxl_shm or ucx, with options after a colon (docs/transports.md)"},
+    [DMG_OPTION_TRUST_NETWORK] =
+        {.name = "trust-network",
+         .type = DMG_TYPE_FLAG,
+         .help = "UCX's messages=tcp may be open to others than this machine, who can write into its "
+                 "processes, and messages=ud_verbs to all on the RDMA network, who can end them"},
+    [DMG_OPTION_MNS] = {.name = "mns",
+                        .type = DMG_TYPE_NUMBER,
+                        .placeholder = "M",
+                        .default_text = "1",
+                        .least = 1,
+                        .most = 16,
+                        .help = "memory nodes to start"},
+    [DMG_OPTION_CNS] = {.name = "cns",
+                        .type = DMG_TYPE_NUMBER,
+                        .placeholder = "C",
+                        .default_text = "1",
+                        .least = 1,
+                        .most = DMG_COMPUTE_NODES_MAX,
+                        .help = "compute nodes to start"},
+    [DMG_OPTION_THREADS] = {.name = "threads",
+                            .type = DMG_TYPE_NUMBER,
+                            .placeholder = "N",
+                            .least = 1,
+                            .most = DMG_WORKERS_MAX,
+                            .help = "worker threads a compute node (default: this machine's cores / C, at most 64)"},
+    [DMG_OPTION_CACHE] = {.name = "cache",
+                          .type = DMG_TYPE_SIZE,
+                          .placeholder = "SIZE",
+                          .least = 4096,
+                          .most = NONE,
+                          .help = "hard limit of what a compute node keeps for the run (default: none)"},
+    [DMG_OPTION_MEMORY] =
+        {.name = "memory",
+         .type = DMG_TYPE_SIZES,
+         .placeholder = "SIZE",
+         .least = 1 << 20,
+         .most = UINT64_C(1) << 47,
+         .help = "segment of each memory node (default: what the graph and the run need; of a pool 1G, and "
+                 "A,B,... gives each node its own)"},
+    [DMG_OPTION_PARTITIONS] =
+        {.name = "partitions",
+         .type = DMG_TYPE_NUMBER,
+         .placeholder = "N",
+         .least = 1,
+         .most = 64,
+         .help = "partitions of the graph; more compute nodes form groups (default: C; in a pool 16)"},
+    [DMG_OPTION_INDEX_ENTRY_BYTES] = {.name = "index-entry-bytes",
+                                      .type = DMG_TYPE_CHOICE,
+                                      .choices = "16|32|64|128",
+                                      .default_text = "32",
+                                      .help = "of a vertex in the index: as many edges as fit stay in place",
+                                      .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_TINY_CHUNKS] = {.name = "tiny-chunks",
+                                .type = DMG_TYPE_NUMBER,
+                                .placeholder = "N",
+                                .default_text = "1024",
+                                .least = 1,
+                                .most = DMG_TINY_CHUNKS_MAX,
+                                .help = "ranges of vertices that partitions are made of",
+                                .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_TASKS] = {.name = "tasks",
+                          .type = DMG_TYPE_NUMBER,
+                          .placeholder = "N",
+                          .default_text = "4",
+                          .least = 1,
+                          .most = 64,
+                          .help = "batches of vertices that a worker keeps in flight",
+                          .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_PIN_THREADS] = {.name = "pin-threads",
+                                .type = DMG_TYPE_FLAG,
+                                .help = "bind each worker to a core",
+                                .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_PEER_TIMEOUT] = {.name = "peer-timeout",
+                                 .type = DMG_TYPE_TIME,
+                                 .placeholder = "TIME",
+                                 .default_text = "5s",
+                                 .least = 100000000,
+                                 .most = UINT64_C(3600000000000),
+                                 .help = "a node that is silent for so long counts as dead"},
+    [DMG_OPTION_NUMA_NODE] = {.name = "numa-node",
+                              .type = DMG_TYPE_NUMBER,
+                              .placeholder = "N",
+                              .most = 1023,
+                              .help = "NUMA node of the memory nodes' segments (default: the kernel's choice)"},
+    [DMG_OPTION_PAGE_SIZE] = {.name = "page-size",
+                              .type = DMG_TYPE_CHOICE,
+                              .choices = "default|2M|1G",
+                              .default_text = "default",
+                              .help = "pages of the segments"},
+    [DMG_OPTION_PREFAULT] = {.name = "prefault",
+                             .type = DMG_TYPE_FLAG,
+                             .help = "touch all pages of the segments at the start"},
+    [DMG_OPTION_ALLOW_FALLBACK] =
+        {.name = "allow-fallback",
+         .type = DMG_TYPE_FLAG,
+         .help = "without the NUMA node, the pages or the cores asked for: warn, and take what there "
+                 "is"},
+    [DMG_OPTION_LINK] = {.name = "link",
+                         .type = DMG_TYPE_TEXT,
+                         .placeholder = "PROFILE",
+                         .help = "emulate a link: a name that 'dmgraph info links' shows, or a file (docs/links.md)"},
+    [DMG_OPTION_LINK_LATENCY] = {.name = "link-latency",
+                                 .type = DMG_TYPE_TIME,
+                                 .placeholder = "TIME",
+                                 .least = 1,
+                                 .most = 1000000000,
+                                 .help = "the emulated link's latency, of all operations",
+                                 .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_LINK_BANDWIDTH] = {.name = "link-bandwidth",
+                                   .type = DMG_TYPE_REAL,
+                                   .placeholder = "GB/S",
+                                   .real_least = 1e-4,
+                                   .real_most = 1e5,
+                                   .help = "the emulated link's bandwidth, in each direction, in 10^9 bytes a second",
+                                   .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_LINK_MOPS] = {.name = "link-mops",
+                              .type = DMG_TYPE_REAL,
+                              .placeholder = "MOPS",
+                              .real_least = 1e-4,
+                              .real_most = 1e5,
+                              .help = "the emulated link's operations, in millions a second",
+                              .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_LINK_MODE] = {.name = "link-mode",
+                              .type = DMG_TYPE_CHOICE,
+                              .choices = "auto|spin|account",
+                              .default_text = "auto",
+                              .help = "wait out the emulated link's time, or only add it up",
+                              .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_SOURCE] = {.name = "source",
+                           .type = DMG_TYPE_NUMBER,
+                           .placeholder = "ID",
+                           .most = NONE,
+                           .help = "start vertex of bfs and sssp (default: the smallest id with an arc out)"},
+    [DMG_OPTION_ITERATIONS] = {.name = "iterations",
+                               .type = DMG_TYPE_NUMBER,
+                               .placeholder = "N",
+                               .least = 1,
+                               .most = UINT32_MAX,
+                               .help = "iterations of pagerank (default: until the tolerance, at most 1000)"},
+    [DMG_OPTION_TOLERANCE] = {.name = "tolerance",
+                              .type = DMG_TYPE_REAL,
+                              .placeholder = "X",
+                              .real_most = 1e9,
+                              .help = "pagerank ends when the ranks change by less in all (default: 1e-9)"},
+    [DMG_OPTION_DAMPING] = {.name = "damping",
+                            .type = DMG_TYPE_REAL,
+                            .placeholder = "D",
+                            .real_most = 1,
+                            .help = "damping factor of pagerank (default: 0.85)"},
+    [DMG_OPTION_DIRECTION] = {.name = "direction",
+                              .type = DMG_TYPE_CHOICE,
+                              .choices = "auto|push|pull",
+                              .default_text = "auto",
+                              .help = "direction of the iterations",
+                              .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_DENSITY] = {.name = "density",
+                            .type = DMG_TYPE_CHOICE,
+                            .choices = "auto|dense|sparse",
+                            .default_text = "auto",
+                            .help = "mode of the iterations",
+                            .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_CACHING] = {.name = "caching",
+                            .type = DMG_TYPE_CHOICE,
+                            .choices = "partition|full",
+                            .default_text = "partition",
+                            .help =
+                                "attributes that a compute node caches in dense iterations: its partitions', or all",
+                            .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_UPDATES] = {.name = "updates",
+                            .type = DMG_TYPE_CHOICE,
+                            .choices = "auto|direct|valrd-node|valrd-owner",
+                            .default_text = "auto",
+                            .help = "how an update reaches another node's partition",
+                            .old_words = old_update_methods,
+                            .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_REFERENCE_EDGES] = {.name = "reference-edges",
+                                    .type = DMG_TYPE_NUMBER,
+                                    .placeholder = "N",
+                                    .default_text = "7",
+                                    .most = UINT32_MAX - 1,
+                                    .help = "pass segments of more edges to their owner by reference; 0: none",
+                                    .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_REFERENCE_DEGREE] = {.name = "reference-degree",
+                                     .type = DMG_TYPE_NUMBER,
+                                     .placeholder = "N",
+                                     .default_text = "7",
+                                     .least = 1,
+                                     .most = UINT32_MAX,
+                                     .help = "pass lists of no more edges by value, whatever their segments",
+                                     .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_REFERENCE_BUFFER] = {.name = "reference-buffer",
+                                     .type = DMG_TYPE_SIZE,
+                                     .placeholder = "SIZE",
+                                     .default_text = "4K",
+                                     .least = 32,
+                                     .most = 1 << 20,
+                                     .help = "a batch of segments that are passed by reference",
+                                     .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_VALUE_BUFFER] = {.name = "value-buffer",
+                                 .type = DMG_TYPE_SIZE,
+                                 .placeholder = "SIZE",
+                                 .default_text = "32K",
+                                 .least = 32,
+                                 .most = 1 << 20,
+                                 .help =
+                                     "a batch of updates that are passed by value; to memory nodes at most a message",
+                                 .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_PARTIALS] = {.name = "partials",
+                             .type = DMG_TYPE_CHOICE,
+                             .choices = "auto|array|value",
+                             .default_text = "auto",
+                             .help = "how pagerank passes on what a compute node adds up in pull mode",
+                             .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_PRECISION] = {.name = "precision",
+                              .type = DMG_TYPE_CHOICE,
+                              .choices = "auto|single|double",
+                              .default_text = "auto",
+                              .help = "of what pagerank caches (auto: double for tolerances below 1e-9)",
+                              .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_MERGE_ACTIVATION] = {.name = "merge-activation",
+                                     .type = DMG_TYPE_CHOICE,
+                                     .choices = "on|off",
+                                     .default_text = "on",
+                                     .help = "read neighbouring activation bits and attributes in one operation",
+                                     .audience = DMG_HIDDEN,
+                                     .is_switch = true},
+    [DMG_OPTION_BATCH_ACTIVATION] = {.name = "batch-activation",
+                                     .type = DMG_TYPE_CHOICE,
+                                     .choices = "on|off",
+                                     .default_text = "on",
+                                     .help = "ring these reads once a batch of vertices, not one by one",
+                                     .audience = DMG_HIDDEN,
+                                     .is_switch = true},
+    [DMG_OPTION_MERGE_INDEX] = {.name = "merge-index",
+                                .type = DMG_TYPE_CHOICE,
+                                .choices = "on|off",
+                                .default_text = "on",
+                                .help = "read neighbouring index entries in one operation",
+                                .audience = DMG_HIDDEN,
+                                .is_switch = true},
+    [DMG_OPTION_BATCH_INDEX] = {.name = "batch-index",
+                                .type = DMG_TYPE_CHOICE,
+                                .choices = "on|off",
+                                .default_text = "on",
+                                .help = "ring these reads once a batch",
+                                .audience = DMG_HIDDEN,
+                                .is_switch = true},
+    [DMG_OPTION_MERGE_LISTS] = {.name = "merge-lists",
+                                .type = DMG_TYPE_CHOICE,
+                                .choices = "on|off",
+                                .default_text = "on",
+                                .help = "read neighbouring edge lists in one operation",
+                                .audience = DMG_HIDDEN,
+                                .is_switch = true},
+    [DMG_OPTION_BATCH_LISTS] = {.name = "batch-lists",
+                                .type = DMG_TYPE_CHOICE,
+                                .choices = "on|off",
+                                .default_text = "on",
+                                .help = "ring these reads once a batch",
+                                .audience = DMG_HIDDEN,
+                                .is_switch = true},
+    [DMG_OPTION_WITHOUT] = {.name = "without",
+                            .type = DMG_TYPE_SWITCHES,
+                            .placeholder = "LIST",
+                            .help =
+                                "mechanisms of retrieval that are switched off: merge-activation, batch-activation, "
+                                "merge-index, batch-index, merge-lists, batch-lists; the others are on; or none",
+                            .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_EMBED] = {.name = "embed",
+                          .type = DMG_TYPE_CHOICE,
+                          .choices = "on|off",
+                          .default_text = "on",
+                          .help = "keep the edges of vertices with few of them in the index",
+                          .audience = DMG_FOR_RESEARCH},
     [DMG_OPTION_RESCHEDULE_DEGREE] =
-        {"reschedule-degree", DMG_TYPE_NUMBER, "N", NULL, "16384", 0, UINT32_MAX - 1, 0, 0,
-         "walk lists of more edges in segments of N; 0: never (where lists are copied at most "
-         "32768, with weights 16384)"},
-    [DMG_OPTION_STEAL_SEGMENTS] = {"steal-segments", DMG_TYPE_CHOICE, NULL, "on|off", "on", 0, 0, 0, 0,
-                                   "idle workers take segments of others' lists"},
-    [DMG_OPTION_CACHE_INDEX] = {"cache-index", DMG_TYPE_CHOICE, NULL, "off|on", "off", 0, 0, 0, 0,
-                                "read the index once, and keep it on the compute node"},
-    [DMG_OPTION_FORMAT] = {"format", DMG_TYPE_CHOICE, NULL, "auto|edge-list|matrix-market|binary", "auto", 0, 0, 0, 0,
-                           "of the graph's file (auto: by content, name and neighbours; docs/formats.md)"},
-    [DMG_OPTION_DIRECTED] = {"directed", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                             "edges have a direction (the default of edge lists)"},
-    [DMG_OPTION_UNDIRECTED] = {"undirected", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                               "a line `u v` is an edge in both directions"},
-    [DMG_OPTION_UNWEIGHTED] = {"unweighted", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                               "check the third column, and leave it out of the graph"},
-    [DMG_OPTION_DEDUP] = {"dedup", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                          "of repeated edges keep one, with the smallest weight"},
-    [DMG_OPTION_NO_LOOPS] = {"no-loops", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                             "leave out edges from a vertex to itself"},
-    [DMG_OPTION_OUT_LISTS_ONLY] = {"out-lists-only", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                                   "do not store a directed graph's lists against the arcs"},
-    [DMG_OPTION_SCALE] = {"scale", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 31, 0, 0, "2^N vertex ids"},
-    [DMG_OPTION_EDGE_FACTOR] = {"edge-factor", DMG_TYPE_NUMBER, "N", NULL, "16", 1, 65536, 0, 0, "edges a vertex id"},
-    [DMG_OPTION_SEED] = {"seed", DMG_TYPE_NUMBER, "N", NULL, "1", 0, NONE, 0, 0,
-                         "the same seed gives the same graph, everywhere"},
-    [DMG_OPTION_WEIGHTED] = {"weighted", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                             "give edges integer weights from 1 to 255"},
-    [DMG_OPTION_OPERATIONS] = {"operations", DMG_TYPE_TEXT, "LIST", NULL, "read,write,cas,faa,message", 0, 0, 0, 0,
-                               "what to measure; also touch, a read in place"},
-    [DMG_OPTION_SIZES] = {"sizes", DMG_TYPE_TEXT, "LIST", NULL, "8,64,512,4K,32K", 0, 0, 0, 0,
-                          "bytes of reads, writes and messages"},
-    [DMG_OPTION_DEPTHS] = {"depths", DMG_TYPE_TEXT, "LIST", NULL, "1,16", 0, 0, 0, 0, "operations in flight a thread"},
-    [DMG_OPTION_THREAD_COUNTS] = {"thread-counts", DMG_TYPE_TEXT, "LIST", NULL, "1", 0, 0, 0, 0,
-                                  "threads, each with a channel"},
-    [DMG_OPTION_DURATION] = {"duration", DMG_TYPE_TIME, "TIME", NULL, "50ms", 1000000, UINT64_C(60000000000), 0, 0,
-                             "of each measurement"},
-    [DMG_OPTION_CALIBRATE] = {"calibrate", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                              "prove the emulated links on this machine: of --link, or all"},
-    [DMG_OPTION_FIT] = {"fit", DMG_TYPE_TEXT, "FILE.link", NULL, NULL, 0, 0, 0, 0,
-                        "measure what a link profile has, and write one"},
-    [DMG_OPTION_LINK_LIST] = {"link", DMG_TYPE_TEXTS, "PROFILE,...", NULL, NULL, 0, 0, 0, 0,
-                              "links to predict for: names that 'dmgraph info links' shows, or files (default: all); "
-                              "may be given several times"},
-    [DMG_OPTION_MN_LIST] = {"mns", DMG_TYPE_SIZES, "LIST", NULL, NULL, 0, NONE, 0, 0,
-                            "numbers of memory nodes (default: the run's)"},
-    [DMG_OPTION_CN_LIST] = {"cns", DMG_TYPE_SIZES, "LIST", NULL, NULL, 0, NONE, 0, 0,
-                            "numbers of compute nodes (default: the run's)"},
-    [DMG_OPTION_CSV] = {"csv", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print comma-separated values"},
-    [DMG_OPTION_WITH] = {"with", DMG_TYPE_TEXTS, "TRANSPORT,LINK", NULL, NULL, 0, 0, 0, 0,
-                         "a configuration, given once for each; LINK may be none (default: cxl_shm,polar-cxl and "
-                         "ucx,polar-rdma)"},
-    [DMG_OPTION_CNS_LIST] = {"cns", DMG_TYPE_TEXT, "LIST", NULL, "1,2", 0, 0, 0, 0,
-                             "numbers of compute nodes to run with"},
+        {.name = "reschedule-degree",
+         .type = DMG_TYPE_NUMBER,
+         .placeholder = "N",
+         .default_text = "16384",
+         .most = UINT32_MAX - 1,
+         .help = "walk lists of more edges in segments of N; 0: never (where lists are copied at most "
+                 "32768, with weights 16384)",
+         .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_STEAL_SEGMENTS] = {.name = "steal-segments",
+                                   .type = DMG_TYPE_CHOICE,
+                                   .choices = "on|off",
+                                   .default_text = "on",
+                                   .help = "idle workers take segments of others' lists",
+                                   .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_CACHE_INDEX] = {.name = "cache-index",
+                                .type = DMG_TYPE_CHOICE,
+                                .choices = "off|on",
+                                .default_text = "off",
+                                .help = "read the index once, and keep it on the compute node",
+                                .audience = DMG_FOR_RESEARCH},
+    [DMG_OPTION_FORMAT] = {.name = "format",
+                           .type = DMG_TYPE_CHOICE,
+                           .choices = "auto|edge-list|matrix-market|binary",
+                           .default_text = "auto",
+                           .help = "of the graph's file (auto: by content, name and neighbours; docs/formats.md)"},
+    [DMG_OPTION_DIRECTED] = {.name = "directed",
+                             .type = DMG_TYPE_FLAG,
+                             .help = "edges have a direction (the default of edge lists)"},
+    [DMG_OPTION_UNDIRECTED] = {.name = "undirected",
+                               .type = DMG_TYPE_FLAG,
+                               .help = "a line `u v` is an edge in both directions"},
+    [DMG_OPTION_UNWEIGHTED] = {.name = "unweighted",
+                               .type = DMG_TYPE_FLAG,
+                               .help = "check the third column, and leave it out of the graph"},
+    [DMG_OPTION_DEDUP] = {.name = "dedup",
+                          .type = DMG_TYPE_FLAG,
+                          .help = "of repeated edges keep one, with the smallest weight"},
+    [DMG_OPTION_NO_LOOPS] = {.name = "no-loops",
+                             .type = DMG_TYPE_FLAG,
+                             .help = "leave out edges from a vertex to itself"},
+    [DMG_OPTION_OUT_LISTS_ONLY] = {.name = "out-lists-only",
+                                   .type = DMG_TYPE_FLAG,
+                                   .help = "do not store a directed graph's lists against the arcs"},
+    [DMG_OPTION_SCALE] = {.name = "scale",
+                          .type = DMG_TYPE_NUMBER,
+                          .placeholder = "N",
+                          .least = 1,
+                          .most = 31,
+                          .help = "2^N vertex ids"},
+    [DMG_OPTION_EDGE_FACTOR] = {.name = "edge-factor",
+                                .type = DMG_TYPE_NUMBER,
+                                .placeholder = "N",
+                                .default_text = "16",
+                                .least = 1,
+                                .most = 65536,
+                                .help = "edges a vertex id"},
+    [DMG_OPTION_SEED] = {.name = "seed",
+                         .type = DMG_TYPE_NUMBER,
+                         .placeholder = "N",
+                         .default_text = "1",
+                         .most = NONE,
+                         .help = "the same seed gives the same graph, everywhere"},
+    [DMG_OPTION_WEIGHTED] = {.name = "weighted",
+                             .type = DMG_TYPE_FLAG,
+                             .help = "give edges integer weights from 1 to 255"},
+    [DMG_OPTION_OPERATIONS] = {.name = "operations",
+                               .type = DMG_TYPE_TEXT,
+                               .placeholder = "LIST",
+                               .default_text = "read,write,cas,faa,message",
+                               .help = "what to measure; also touch, a read in place"},
+    [DMG_OPTION_SIZES] = {.name = "sizes",
+                          .type = DMG_TYPE_TEXT,
+                          .placeholder = "LIST",
+                          .default_text = "8,64,512,4K,32K",
+                          .help = "bytes of reads, writes and messages"},
+    [DMG_OPTION_DEPTHS] = {.name = "depths",
+                           .type = DMG_TYPE_TEXT,
+                           .placeholder = "LIST",
+                           .default_text = "1,16",
+                           .help = "operations in flight a thread"},
+    [DMG_OPTION_THREAD_COUNTS] = {.name = "thread-counts",
+                                  .type = DMG_TYPE_TEXT,
+                                  .placeholder = "LIST",
+                                  .default_text = "1",
+                                  .help = "threads, each with a channel"},
+    [DMG_OPTION_DURATION] = {.name = "duration",
+                             .type = DMG_TYPE_TIME,
+                             .placeholder = "TIME",
+                             .default_text = "50ms",
+                             .least = 1000000,
+                             .most = UINT64_C(60000000000),
+                             .help = "of each measurement"},
+    [DMG_OPTION_CALIBRATE] = {.name = "calibrate",
+                              .type = DMG_TYPE_FLAG,
+                              .help = "prove the emulated links on this machine: of --link, or all"},
+    [DMG_OPTION_FIT] = {.name = "fit",
+                        .type = DMG_TYPE_TEXT,
+                        .placeholder = "FILE.link",
+                        .help = "measure what a link profile has, and write one"},
+    [DMG_OPTION_LINK_LIST] =
+        {.name = "link",
+         .type = DMG_TYPE_TEXTS,
+         .placeholder = "PROFILE,...",
+         .help = "links to predict for: names that 'dmgraph info links' shows, or files (default: all); "
+                 "may be given several times"},
+    [DMG_OPTION_MN_LIST] = {.name = "mns",
+                            .type = DMG_TYPE_SIZES,
+                            .placeholder = "LIST",
+                            .most = NONE,
+                            .help = "numbers of memory nodes (default: the run's)"},
+    [DMG_OPTION_CN_LIST] = {.name = "cns",
+                            .type = DMG_TYPE_SIZES,
+                            .placeholder = "LIST",
+                            .most = NONE,
+                            .help = "numbers of compute nodes (default: the run's)"},
+    [DMG_OPTION_CSV] = {.name = "csv", .type = DMG_TYPE_FLAG, .help = "print comma-separated values"},
+    [DMG_OPTION_WITH] = {.name = "with",
+                         .type = DMG_TYPE_TEXTS,
+                         .placeholder = "TRANSPORT,LINK",
+                         .help =
+                             "a configuration, given once for each; LINK may be none (default: cxl_shm,polar-cxl and "
+                             "ucx,polar-rdma)"},
+    [DMG_OPTION_CNS_LIST] = {.name = "cns",
+                             .type = DMG_TYPE_TEXT,
+                             .placeholder = "LIST",
+                             .default_text = "1,2",
+                             .help = "numbers of compute nodes to run with"},
     [DMG_OPTION_ROUNDS] =
-        {"rounds", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 25, 0, 0,
-         "times that everything is run (default: 3; up to 7 where that is soon done, 2 where it takes long)"},
-    [DMG_OPTION_REPEATS] = {"repeats", DMG_TYPE_NUMBER, "N", NULL, NULL, 1, 9, 0, 0,
-                            "runs of each inside a round, of which the median counts (default: 1; 5 where iterations "
-                            "take less than 10 ms in all)"},
-    [DMG_OPTION_PREDICT_CNS] = {"predict-cns", DMG_TYPE_TEXT, "LIST", NULL, "4,8,16,32", 0, 0, 0, 0,
-                                "numbers of compute nodes to predict for, as 'dmgraph predict' would"},
-    [DMG_OPTION_UNCERTAINTY] = {"uncertainty", DMG_TYPE_REAL, "FACTOR", NULL, "1.5", 0, 0, 1, 1000,
-                                "by which the numbers of a profile may be off"},
-    [DMG_OPTION_RUNS_ONLY] = {"runs-only", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                              "do not measure the transports, nor prove the links"},
-    [DMG_OPTION_CSV_FILE] = {"csv", DMG_TYPE_TEXT, "FILE", NULL, NULL, 0, 0, 0, 0,
-                             "write all numbers as comma-separated values (default: beside --output)"},
-    [DMG_OPTION_OUTPUT] = {"output", DMG_TYPE_TEXT, "FILE", NULL, NULL, 0, 0, 0, 0,
-                           "write the answer, one line a vertex by ascending id, or the report in HTML; - is the "
-                           "standard output"},
-    [DMG_OPTION_VERIFY] = {"verify", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "compare with a serial computation"},
-    [DMG_OPTION_TABLE] = {"table", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print a line an iteration"},
-    [DMG_OPTION_JSON] = {"json", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                         "print one JSON object for programs (docs/cli.md)"},
-    [DMG_OPTION_QUIET] = {"quiet", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print no summary"},
-    [DMG_OPTION_NO_PROGRESS] = {"no-progress", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "show no progress bar"},
-    [DMG_OPTION_LOG_LEVEL] = {"log-level", DMG_TYPE_CHOICE, NULL, "debug|info|warning|none", "warning", 0, 0, 0, 0,
-                              "log lines on the standard error"},
-    [DMG_OPTION_POOL] = {"pool", DMG_TYPE_TEXT, "P", NULL, NULL, 0, 0, 0, 0,
-                         "the long-lived pool that 'dmgraph pool start' made (docs/pools.md)"},
-    [DMG_OPTION_NAME] = {"name", DMG_TYPE_TEXT, "P", NULL, NULL, 0, 0, 0, 0, "the pool's name"},
-    [DMG_OPTION_AS] = {"as", DMG_TYPE_TEXT, "NAME", NULL, NULL, 0, 0, 0, 0, "the graph's name in the pool"},
-    [DMG_OPTION_BIND] = {"bind", DMG_TYPE_TEXT, "HOST", NULL, NULL, 0, 0, 0, 0,
-                         "address that the memory nodes listen on (default: they are reached from this machine alone)"},
-    [DMG_OPTION_JOB_MEMORY] = {"job-memory", DMG_TYPE_SIZE, "SIZE", NULL, NULL, 4096, NONE, 0, 0,
-                               "what one job may have of each memory node (default: all)"},
-    [DMG_OPTION_JOB_CLIENTS] = {"job-clients", DMG_TYPE_NUMBER, "N", NULL, "64", 1, 1024, 0, 0,
-                                "compute nodes that one job may have"},
-    [DMG_OPTION_JOB_CHANNELS] = {"job-channels", DMG_TYPE_NUMBER, "N", NULL, "2048", 1, 1 << 20, 0, 0,
-                                 "channels, each a descriptor of a memory node, that all compute nodes of a job may "
-                                 "have"},
-    [DMG_OPTION_ADMIN] = {"admin", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0,
-                          "by the pool's admin secret, whoever it belongs to"},
-    [DMG_OPTION_CONTROL_FD] = {"control-fd", DMG_TYPE_NUMBER, "N", NULL, NULL, 3, 1 << 20, 0, 0,
-                               "the socket to the launcher"},
-    [DMG_OPTION_HELP] = {"help", DMG_TYPE_FLAG, NULL, NULL, NULL, 0, 0, 0, 0, "print this"},
+        {.name = "rounds",
+         .type = DMG_TYPE_NUMBER,
+         .placeholder = "N",
+         .least = 1,
+         .most = 25,
+         .help = "times that everything is run (default: 3; up to 7 where that is soon done, 2 where it takes long)"},
+    [DMG_OPTION_REPEATS] =
+        {.name = "repeats",
+         .type = DMG_TYPE_NUMBER,
+         .placeholder = "N",
+         .least = 1,
+         .most = 9,
+         .help = "runs of each inside a round, of which the median counts (default: 1; 5 where iterations "
+                 "take less than 10 ms in all)"},
+    [DMG_OPTION_PREDICT_CNS] = {.name = "predict-cns",
+                                .type = DMG_TYPE_TEXT,
+                                .placeholder = "LIST",
+                                .default_text = "4,8,16,32",
+                                .help = "numbers of compute nodes to predict for, as 'dmgraph predict' would"},
+    [DMG_OPTION_UNCERTAINTY] = {.name = "uncertainty",
+                                .type = DMG_TYPE_REAL,
+                                .placeholder = "FACTOR",
+                                .default_text = "1.5",
+                                .real_least = 1,
+                                .real_most = 1000,
+                                .help = "by which the numbers of a profile may be off"},
+    [DMG_OPTION_RUNS_ONLY] = {.name = "runs-only",
+                              .type = DMG_TYPE_FLAG,
+                              .help = "do not measure the transports, nor prove the links"},
+    [DMG_OPTION_CSV_FILE] = {.name = "csv",
+                             .type = DMG_TYPE_TEXT,
+                             .placeholder = "FILE",
+                             .help = "write all numbers as comma-separated values (default: beside --output)"},
+    [DMG_OPTION_OUTPUT] = {.name = "output",
+                           .type = DMG_TYPE_TEXT,
+                           .placeholder = "FILE",
+                           .help =
+                               "write the answer, one line a vertex by ascending id, or the report in HTML; - is the "
+                               "standard output"},
+    [DMG_OPTION_VERIFY] = {.name = "verify", .type = DMG_TYPE_FLAG, .help = "compare with a serial computation"},
+    [DMG_OPTION_TABLE] = {.name = "table", .type = DMG_TYPE_FLAG, .help = "print a line an iteration"},
+    [DMG_OPTION_JSON] = {.name = "json",
+                         .type = DMG_TYPE_FLAG,
+                         .help = "print one JSON object for programs (docs/cli.md)"},
+    [DMG_OPTION_QUIET] = {.name = "quiet", .type = DMG_TYPE_FLAG, .help = "print no summary"},
+    [DMG_OPTION_NO_PROGRESS] = {.name = "no-progress", .type = DMG_TYPE_FLAG, .help = "show no progress bar"},
+    [DMG_OPTION_LOG_LEVEL] = {.name = "log-level",
+                              .type = DMG_TYPE_CHOICE,
+                              .choices = "debug|info|warning|none",
+                              .default_text = "warning",
+                              .help = "log lines on the standard error"},
+    [DMG_OPTION_POOL] = {.name = "pool",
+                         .type = DMG_TYPE_TEXT,
+                         .placeholder = "P",
+                         .help = "the long-lived pool that 'dmgraph pool start' made (docs/pools.md)"},
+    [DMG_OPTION_NAME] = {.name = "name", .type = DMG_TYPE_TEXT, .placeholder = "P", .help = "the pool's name"},
+    [DMG_OPTION_AS] = {.name = "as",
+                       .type = DMG_TYPE_TEXT,
+                       .placeholder = "NAME",
+                       .help = "the graph's name in the pool"},
+    [DMG_OPTION_BIND] =
+        {.name = "bind",
+         .type = DMG_TYPE_TEXT,
+         .placeholder = "HOST",
+         .help = "address that the memory nodes listen on (default: they are reached from this machine alone)"},
+    [DMG_OPTION_JOB_MEMORY] = {.name = "job-memory",
+                               .type = DMG_TYPE_SIZE,
+                               .placeholder = "SIZE",
+                               .least = 4096,
+                               .most = NONE,
+                               .help = "what one job may have of each memory node (default: all)"},
+    [DMG_OPTION_JOB_CLIENTS] = {.name = "job-clients",
+                                .type = DMG_TYPE_NUMBER,
+                                .placeholder = "N",
+                                .default_text = "64",
+                                .least = 1,
+                                .most = 1024,
+                                .help = "compute nodes that one job may have"},
+    [DMG_OPTION_JOB_CHANNELS] =
+        {.name = "job-channels",
+         .type = DMG_TYPE_NUMBER,
+         .placeholder = "N",
+         .default_text = "2048",
+         .least = 1,
+         .most = 1 << 20,
+         .help = "channels, each a descriptor of a memory node, that all compute nodes of a job may "
+                 "have"},
+    [DMG_OPTION_ADMIN] = {.name = "admin",
+                          .type = DMG_TYPE_FLAG,
+                          .help = "by the pool's admin secret, whoever it belongs to"},
+    [DMG_OPTION_CONTROL_FD] = {.name = "control-fd",
+                               .type = DMG_TYPE_NUMBER,
+                               .placeholder = "N",
+                               .least = 3,
+                               .most = 1 << 20,
+                               .help = "the socket to the launcher"},
+    [DMG_OPTION_HELP] = {.name = "help", .type = DMG_TYPE_FLAG, .help = "print what most need"},
+    [DMG_OPTION_HELP_ALL] = {.name = "help-all",
+                             .type = DMG_TYPE_FLAG,
+                             .help = "print this, with the options for experiments"},
 };
 
 const dmg_option *dmg_option_get(dmg_option_id id)
@@ -420,6 +747,7 @@ static dmg_status parse_value(const dmg_option *option, const char *text, dmg_op
         break;
     case DMG_TYPE_TEXT:
     case DMG_TYPE_TEXTS:
+    case DMG_TYPE_SWITCHES:
         if (!*text) {
             status = dmg_error(DMG_ERR_ARGUMENT, "the value is empty");
         }
@@ -455,6 +783,54 @@ static dmg_status parse_value(const dmg_option *option, const char *text, dmg_op
     value->text = text;
     return DMG_OK;
 }
+
+/* ---- switches ---- */
+
+static dmg_status no_switch(const dmg_option_id *allowed, const char *word, size_t length)
+{
+    char known[256] = "";
+    size_t used = 0;
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT && used < sizeof known; id++) {
+        if (table[*id].is_switch) {
+            int written = snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", table[*id].name);
+            used += written > 0 ? (size_t)written : 0;
+        }
+    }
+    return dmg_error(DMG_ERR_ARGUMENT, "--without: there is no '%.*s'; there are %s, and none", (int)length, word,
+                     known);
+}
+
+static dmg_option_id find_option(const dmg_option_id *allowed, const char *name, size_t length);
+
+/*
+ * What a list of switches says: those that it names are off, the others on. A switch that was given by itself, as an
+ * earlier release had it, stays as it was given.
+ */
+static dmg_status apply_switches(const dmg_option_id *allowed, const char *list, dmg_settings *settings)
+{
+    bool is_off[DMG_OPTION_COUNT] = {false};
+    const bool is_none = strcmp(list, "none") == 0;
+    for (const char *word = list; !is_none && word;) {
+        const char *comma = strchr(word, ',');
+        size_t length = comma ? (size_t)(comma - word) : strlen(word);
+        dmg_option_id id = find_option(allowed, word, length);
+        if (id == DMG_OPTION_COUNT || !table[id].is_switch) {
+            return no_switch(allowed, word, length);
+        }
+        is_off[id] = true;
+        word = comma ? comma + 1 : NULL;
+    }
+    dmg_status status = DMG_OK;
+    for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT && status == DMG_OK; id++) {
+        if (table[*id].is_switch && !settings->values[*id].is_given) {
+            status = parse_value(&table[*id], is_off[*id] ? "off" : "on", &settings->values[*id]);
+            settings->values[*id].is_given = true;
+        }
+    }
+    return status;
+}
+
+/* ---- the command line ---- */
 
 static dmg_option_id find_option(const dmg_option_id *allowed, const char *name, size_t length)
 {
@@ -496,7 +872,7 @@ static dmg_status unknown_option(const dmg_option_id *allowed, const char *argum
     size_t nearest_distance = 4;
     for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT && name_length <= COMPARED_LENGTH_MAX; id++) {
         size_t distance = edit_distance(name, name_length, table[*id].name, strlen(table[*id].name));
-        if (distance < nearest_distance && distance < name_length) {
+        if (table[*id].audience != DMG_HIDDEN && distance < nearest_distance && distance < name_length) {
             nearest_distance = distance;
             nearest = table[*id].name;
         }
@@ -567,7 +943,8 @@ dmg_status dmg_options_parse(const dmg_option_id *allowed, int count, char *cons
             settings->repeated[settings->repeated_count++] = text;
         }
     }
-    return DMG_OK;
+    const char *switches = settings->values[DMG_OPTION_WITHOUT].text;
+    return switches ? apply_switches(allowed, switches, settings) : DMG_OK;
 }
 
 dmg_status dmg_options_set_default(dmg_settings *settings, dmg_option_id id, const char *text)
@@ -590,10 +967,15 @@ dmg_status dmg_options_refuse(const dmg_settings *settings, const dmg_option_id 
     return DMG_OK;
 }
 
-void dmg_options_print(FILE *to, const dmg_option_id *allowed)
+uint32_t dmg_options_print(FILE *to, const dmg_option_id *allowed, dmg_option_audience audience)
 {
+    uint32_t left_out = 0;
     for (const dmg_option_id *id = allowed; *id != DMG_OPTION_COUNT; id++) {
         const dmg_option *option = &table[*id];
+        if (option->audience > audience) {
+            left_out += option->audience != DMG_HIDDEN;
+            continue;
+        }
         char left[64];
         const char *value = option->choices ? option->choices : option->placeholder;
         snprintf(left, sizeof left, "--%s%s%s", option->name, value ? " " : "", value ? value : "");
@@ -603,6 +985,7 @@ void dmg_options_print(FILE *to, const dmg_option_id *allowed)
         }
         fputc('\n', to);
     }
+    return left_out;
 }
 
 json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *settings)
@@ -612,7 +995,7 @@ json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *setti
         const dmg_option *option = &table[*id];
         const dmg_option_value *value = &settings->values[*id];
         json_t *shown = NULL;
-        if (*id == DMG_OPTION_HELP) {
+        if (*id == DMG_OPTION_HELP || *id == DMG_OPTION_HELP_ALL) {
             continue;
         }
         if (option->type == DMG_TYPE_FLAG) {
@@ -624,7 +1007,8 @@ json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *setti
             for (uint32_t i = 0; i < settings->repeated_count; i++) {
                 json_array_append_new(shown, dmg_json_text(settings->repeated[i]));
             }
-        } else if (option->type == DMG_TYPE_TEXT || option->type == DMG_TYPE_CHOICE) {
+        } else if (option->type == DMG_TYPE_TEXT || option->type == DMG_TYPE_CHOICE ||
+                   option->type == DMG_TYPE_SWITCHES) {
             shown = dmg_json_text(value->text);
         } else if (option->type == DMG_TYPE_REAL) {
             shown = json_real(value->real);

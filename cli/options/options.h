@@ -61,6 +61,7 @@ typedef enum dmg_option_id {
     DMG_OPTION_BATCH_INDEX,
     DMG_OPTION_MERGE_LISTS,
     DMG_OPTION_BATCH_LISTS,
+    DMG_OPTION_WITHOUT,
     DMG_OPTION_RESCHEDULE_DEGREE,
     DMG_OPTION_STEAL_SEGMENTS,
     DMG_OPTION_CACHE_INDEX,
@@ -111,20 +112,29 @@ typedef enum dmg_option_id {
     DMG_OPTION_ADMIN,
     DMG_OPTION_CONTROL_FD,
     DMG_OPTION_HELP,
+    DMG_OPTION_HELP_ALL,
     DMG_OPTION_COUNT
 } dmg_option_id;
 
 typedef enum dmg_option_type {
-    DMG_TYPE_FLAG,   /**< given or not */
-    DMG_TYPE_TEXT,   /**< anything */
-    DMG_TYPE_TEXTS,  /**< anything, and may be given several times: settings->repeated. At most one a command */
-    DMG_TYPE_NUMBER, /**< an unsigned integer */
-    DMG_TYPE_SIZE,   /**< bytes, with K, M, G or T behind the number for powers of 1,024 */
-    DMG_TYPE_SIZES,  /**< one or several, with commas between them; its number is the first */
-    DMG_TYPE_TIME,   /**< nanoseconds, from a number with ms or s behind it */
-    DMG_TYPE_REAL,   /**< a decimal number */
-    DMG_TYPE_CHOICE  /**< one of the words in `choices` */
+    DMG_TYPE_FLAG,    /**< given or not */
+    DMG_TYPE_TEXT,    /**< anything */
+    DMG_TYPE_TEXTS,   /**< anything, and may be given several times: settings->repeated. At most one a command */
+    DMG_TYPE_NUMBER,  /**< an unsigned integer */
+    DMG_TYPE_SIZE,    /**< bytes, with K, M, G or T behind the number for powers of 1,024 */
+    DMG_TYPE_SIZES,   /**< one or several, with commas between them; its number is the first */
+    DMG_TYPE_TIME,    /**< nanoseconds, from a number with ms or s behind it */
+    DMG_TYPE_REAL,    /**< a decimal number */
+    DMG_TYPE_CHOICE,  /**< one of the words in `choices` */
+    DMG_TYPE_SWITCHES /**< names of switches, with commas between them: these are off, and all others on; or "none" */
 } dmg_option_type;
+
+/** Whom help tells of an option. */
+typedef enum dmg_option_audience {
+    DMG_FOR_USERS,
+    DMG_FOR_RESEARCH, /**< --help-all alone */
+    DMG_HIDDEN        /**< nobody: for scripts of an earlier release */
+} dmg_option_audience;
 
 /** A word of a choice as an earlier release had it: taken for the new word, and named nowhere. */
 typedef struct dmg_old_word {
@@ -143,6 +153,8 @@ typedef struct dmg_option {
     double real_least, real_most;
     const char *help;
     const dmg_old_word *old_words; /**< of a choice; NULL: there are none */
+    dmg_option_audience audience;
+    bool is_switch; /**< "on|off", and named by the option of type DMG_TYPE_SWITCHES */
 } dmg_option;
 
 /** What an option was set to. */
@@ -198,8 +210,9 @@ dmg_status dmg_parse_number(const char *text, uint64_t *number);
  */
 dmg_status dmg_options_refuse(const dmg_settings *settings, const dmg_option_id *ids, const char *why);
 
-/** Print the help lines of these options, aligned. */
-void dmg_options_print(FILE *to, const dmg_option_id *allowed);
+/** Print the help lines of these options, aligned: those for the audience, and those for users. Returns how many are
+ * for others. */
+uint32_t dmg_options_print(FILE *to, const dmg_option_id *allowed, dmg_option_audience audience);
 
 /** The settings of these options as an object, by name: null where there is none. Sizes in bytes, times in seconds. */
 json_t *dmg_options_json(const dmg_option_id *allowed, const dmg_settings *settings);

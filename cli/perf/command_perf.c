@@ -341,7 +341,7 @@ static const dmg_option_id options[] = {DMG_OPTION_TRANSPORT,      DMG_OPTION_TR
                                         DMG_OPTION_CALIBRATE,      DMG_OPTION_NUMA_NODE,     DMG_OPTION_PAGE_SIZE,
                                         DMG_OPTION_ALLOW_FALLBACK, DMG_OPTION_PEER_TIMEOUT,  DMG_OPTION_CSV,
                                         DMG_OPTION_JSON,           DMG_OPTION_LOG_LEVEL,     DMG_OPTION_HELP,
-                                        DMG_OPTION_COUNT};
+                                        DMG_OPTION_HELP_ALL,       DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_perf = {
     .name = "perf",

@@ -95,10 +95,11 @@ static int run_unload(dmg_settings *settings)
     return code;
 }
 
-static const dmg_option_id list_options[] = {DMG_OPTION_POOL, DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
-                                             DMG_OPTION_COUNT};
+static const dmg_option_id list_options[] = {DMG_OPTION_POOL, DMG_OPTION_JSON,     DMG_OPTION_LOG_LEVEL,
+                                             DMG_OPTION_HELP, DMG_OPTION_HELP_ALL, DMG_OPTION_COUNT};
 static const dmg_option_id unload_options[] = {DMG_OPTION_POOL,      DMG_OPTION_ADMIN, DMG_OPTION_QUIET,
-                                               DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,  DMG_OPTION_COUNT};
+                                               DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,  DMG_OPTION_HELP_ALL,
+                                               DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_list = {.name = "list",
                                       .arguments = "",

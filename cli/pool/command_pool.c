@@ -473,9 +473,11 @@ static int run_clean(dmg_settings *settings)
 }
 
 static const dmg_option_id status_options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
-                                               DMG_OPTION_COUNT};
-static const dmg_option_id stop_options[] = {DMG_OPTION_QUIET, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_COUNT};
-static const dmg_option_id clean_options[] = {DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+                                               DMG_OPTION_HELP_ALL, DMG_OPTION_COUNT};
+static const dmg_option_id stop_options[] = {DMG_OPTION_QUIET, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP,
+                                             DMG_OPTION_HELP_ALL, DMG_OPTION_COUNT};
+static const dmg_option_id clean_options[] = {DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_HELP_ALL,
+                                              DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_pool_status = {
     .name = "pool status",

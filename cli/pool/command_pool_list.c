@@ -136,7 +136,8 @@ static int run(dmg_settings *settings)
     return code;
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_JSON, DMG_OPTION_LOG_LEVEL, DMG_OPTION_HELP, DMG_OPTION_HELP_ALL,
+                                        DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_pool_list = {
     .name = "pool list",

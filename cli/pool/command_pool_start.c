@@ -365,7 +365,7 @@ static const dmg_option_id options[] = {DMG_OPTION_NAME,         DMG_OPTION_TRAN
                                         DMG_OPTION_MNS,          DMG_OPTION_MEMORY,       DMG_OPTION_BIND,
                                         DMG_SEGMENT_OPTIONS,     DMG_POOL_LIMITS_OPTIONS, DMG_OPTION_ALLOW_FALLBACK,
                                         DMG_OPTION_PEER_TIMEOUT, DMG_OPTION_QUIET,        DMG_OPTION_LOG_LEVEL,
-                                        DMG_OPTION_HELP,         DMG_OPTION_COUNT};
+                                        DMG_OPTION_HELP,         DMG_OPTION_HELP_ALL,     DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_pool_start = {
     .name = "pool start",

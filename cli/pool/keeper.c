@@ -294,7 +294,7 @@ _Noreturn void dmg_pool_keeper_stay(int waiting, int exit_code, int record, int 
     _exit(EXIT_FAILURE);
 }
 
-static const dmg_option_id options[] = {DMG_OPTION_HELP, DMG_OPTION_COUNT};
+static const dmg_option_id options[] = {DMG_OPTION_HELP, DMG_OPTION_HELP_ALL, DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_pool_keeper = {
     .name = "pool-keeper",

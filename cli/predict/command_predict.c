@@ -339,7 +339,7 @@ static int run_predict(dmg_settings *settings)
 static const dmg_option_id options[] = {DMG_OPTION_LINK_LIST, DMG_OPTION_LINK_LATENCY, DMG_OPTION_LINK_BANDWIDTH,
                                         DMG_OPTION_LINK_MOPS, DMG_OPTION_MN_LIST,      DMG_OPTION_CN_LIST,
                                         DMG_OPTION_CSV,       DMG_OPTION_JSON,         DMG_OPTION_LOG_LEVEL,
-                                        DMG_OPTION_HELP,      DMG_OPTION_COUNT};
+                                        DMG_OPTION_HELP,      DMG_OPTION_HELP_ALL,     DMG_OPTION_COUNT};
 
 const dmg_command dmg_command_predict = {
     .name = "predict",

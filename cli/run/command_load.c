@@ -224,6 +224,7 @@ static const dmg_option_id options[] = {DMG_OPTION_POOL,
                                         DMG_OPTION_NO_PROGRESS,
                                         DMG_OPTION_LOG_LEVEL,
                                         DMG_OPTION_HELP,
+                                        DMG_OPTION_HELP_ALL,
                                         DMG_OPTION_COUNT};
 
 static int run_load(dmg_settings *settings)

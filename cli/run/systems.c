@@ -79,6 +79,25 @@ dmg_status dmg_system_apply(dmg_settings *settings)
     return status;
 }
 
+/* The bundle's switches that are off, as the one option that says so. */
+static void print_switches(FILE *to, const dmg_settings *settings, const system_bundle *bundle)
+{
+    const char *before = " --without ";
+    bool is_given = false;
+    for (const system_option *option = bundle->options; option->text; option++) {
+        const dmg_option_value *value = &settings->values[option->id];
+        if (!dmg_option_get(option->id)->is_switch) {
+            continue;
+        }
+        is_given |= value->is_given;
+        if (strcmp(value->text, "off") == 0) {
+            fprintf(to, "%s%s", before, dmg_option_get(option->id)->name);
+            before = ",";
+        }
+    }
+    fprintf(to, "%s", is_given ? " (as given)" : "");
+}
+
 void dmg_system_print(FILE *to, const dmg_settings *settings)
 {
     const system_bundle *bundle = find_bundle(settings);
@@ -86,8 +105,12 @@ void dmg_system_print(FILE *to, const dmg_settings *settings)
         return;
     }
     fprintf(to, "system     %s:", bundle->name);
+    print_switches(to, settings, bundle);
     for (const system_option *option = bundle->options; option->text; option++) {
         const dmg_option_value *value = &settings->values[option->id];
+        if (dmg_option_get(option->id)->is_switch) {
+            continue;
+        }
         fprintf(to, " --%s ", dmg_option_get(option->id)->name);
         if (dmg_option_get(option->id)->type == DMG_TYPE_NUMBER) {
             fprintf(to, "%" PRIu64, value->number); /* a pool's own may have replaced what was said */

@@ -78,7 +78,7 @@ def shapes_of_the_store():
         one_line(dmgraph("run", "bfs", graph, *words, expect=USAGE).err)
 
 
-SWITCHES = ("merge-activation", "batch-activation", "merge-index", "batch-index", "merge-lists", "batch-lists", "embed")
+SWITCHES = ("merge-activation", "batch-activation", "merge-index", "batch-index", "merge-lists", "batch-lists")
 
 
 def spans_by_purpose(*words, graph):
@@ -93,16 +93,25 @@ def mechanisms_of_retrieval():
     graph = write("retrieval.el", "".join(f"{u} {v}\n" for u, v in lines))
     usual = spans_by_purpose(graph=graph)
     for name in SWITCHES:
-        other = spans_by_purpose(option(name), "off", graph=graph)
+        other = spans_by_purpose(option("without"), name, graph=graph)
         if name.startswith("batch"):
             require(other == usual, (name, usual, other))
-        require(find(settings_of("--" + name, "off"), name) == "off", name)
+        settings = settings_of("--without", name)
+        require([one for one in SWITCHES if find(settings, one) == "off"] == [name], (name, settings))
+        # As it was said until now.
+        require(spans_by_purpose("--" + name, "off", graph=graph) == other, name)
+    settings = settings_of("--system", "dmg-base", "--without", "merge-lists,batch-index")
+    require([one for one in SWITCHES if find(settings, one) == "off"] == ["batch-index", "merge-lists"], settings)
+    require(all(find(settings_of("--system", "dmg-base", "--without", "none"), one) == "on" for one in SWITCHES), "none")
+    for wrong in ("merge-lists,", "embed", "merge-lists,none", "cns"):
+        error = one_line(dmgraph("run", "cc", graph, "--without", wrong, expect=USAGE).err)
+        require("--without" in error and all(name in error for name in SWITCHES), error)
     require(usual["lists"] == 0, usual)
-    require(spans_by_purpose("--merge-index", "off", graph=graph)["index"] > 10 * usual["index"], "index")
-    require(spans_by_purpose("--merge-activation", "off", graph=graph)["streams"] > usual["streams"], "streams")
+    require(spans_by_purpose("--without", "merge-index", graph=graph)["index"] > 10 * usual["index"], "index")
+    require(spans_by_purpose("--without", "merge-activation", graph=graph)["streams"] > usual["streams"], "streams")
     apart = spans_by_purpose("--embed", "off", graph=graph)
     require(apart["lists"] > 0 and apart["index"] == usual["index"], apart)
-    single = spans_by_purpose("--embed", "off", "--merge-lists", "off", graph=graph)
+    single = spans_by_purpose(option("embed"), "off", "--without", "merge-lists", graph=graph)
     require(single["lists"] > 10 * apart["lists"], single)
     one_line(dmgraph("run", "cc", graph, "--embed", "perhaps", expect=USAGE).err)
 
@@ -551,10 +560,13 @@ def self_test_of_a_link():
 
 
 def help_is_printed():
-    for words in (("--help",), ("run", option("help")), ("convert", "--help"), ("generate", "--help"), ("info", "--help")):
+    for words in (("--help",), ("run", option("help")), ("run", option("help-all")), ("convert", "--help"), ("generate", "--help"), ("info", "--help")):
         run = dmgraph(*words)
         require("dmgraph" in run.out and run.err == "", f"{words}: {run.out}{run.err}")
     require(re.search(r"\d+\.\d+", dmgraph("--version").out), "no version")
+    few, all_of_them = dmgraph("run", "--help").out, dmgraph("run", "--help-all").out
+    require("--output" in few and "--reference-edges" not in few and "--help-all shows" in few, few)
+    require("--output" in all_of_them and "--reference-edges" in all_of_them and "--merge-lists" not in all_of_them, all_of_them)
 
 
 def every_memory_node_has_its_path():
@@ -687,7 +699,7 @@ def rows_of_docs():
 def docs_say_what_the_help_of_run_says():
     """docs/cli.md has every option of `run` with the same values and the same default, and no other."""
     rows = rows_of_docs()
-    help_text = dmgraph("run", "--help").out
+    help_text = dmgraph("run", "--help-all").out
     options = re.findall(r"^ +--([a-z-]+)(?: ([^ ]+))? +(\S.*)$", help_text, re.M)
     require({name for name, _, _ in options} == set(rows), set(rows) ^ {name for name, _, _ in options})
     for name, value, meaning in options:
@@ -702,7 +714,7 @@ def docs_have_every_option():
     for words, page in (("load", "pools"), ("unload", "pools"), ("list", "pools"), ("pool", "pools"), ("convert", "formats"),
                         ("generate", "formats"), ("info", "formats"), ("perf", "perf"), ("compare", "compare"), ("predict", "predict")):
         text = page_of_docs("cli") + page_of_docs(page)
-        names = set(re.findall(r"^ +--([a-z-]+)", dmgraph(words, "--help").out, re.M))
+        names = set(re.findall(r"^ +--([a-z-]+)", dmgraph(words, "--help-all").out, re.M))
         require(names, f"the help of {words} names no options")
         missing = [name for name in names if not re.search(f"--{name}(?![a-z-])", text)]
         require(not missing, f"options of {words} that docs/cli.md and docs/{page}.md lack: {missing}")
@@ -711,7 +723,7 @@ def docs_have_every_option():
 def every_option_is_tested():
     documented = set()
     for words in (("run",), ("convert",), ("generate",), ("info",), ("perf",)):
-        documented |= set(re.findall(r"^\s+--([a-z][a-z-]*)", dmgraph(*words, "--help").out, re.M))
+        documented |= set(re.findall(r"^\s+--([a-z][a-z-]*)", dmgraph(*words, "--help-all").out, re.M))
     require(documented, "the help names no options")
     require(documented <= tested, f"options without a test: {sorted(documented - tested)}")
 

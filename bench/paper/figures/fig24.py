@@ -12,13 +12,10 @@ INDEX = ("merge-activation", "batch-activation", "merge-index", "batch-index")
 LISTS = ("merge-lists", "batch-lists")
 
 
-def off(*names):
-    return [word for name in names for word in ("--" + name, "off")]
-
-
 def run(bench):
-    bench.need(*INDEX, *LISTS, "embed")
-    steps = (("BASE", off(*INDEX, *LISTS, "embed")), ("+OPT-IDX", off(*LISTS, "embed")), ("+OPT-EDGE", off("embed")), ("+EMBED", []))
+    bench.need("without", "embed")
+    steps = (("BASE", ("--without", ",".join(INDEX + LISTS), "--embed", "off")), ("+OPT-IDX", ("--without", ",".join(LISTS), "--embed", "off")),
+             ("+OPT-EDGE", ("--embed", "off")), ("+EMBED", ()))
     rows = []
     for algorithm in ("bfs", "cc", "pagerank"):
         for name, words in steps:
