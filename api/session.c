@@ -24,7 +24,7 @@
 _Static_assert(DMG_SESSION_TOKEN_BYTES == DMG_TOKEN_BYTES, "the public header knows the size of a token");
 _Static_assert(DMG_SESSION_NAME_BYTES <= DMG_SECRET_BYTES, "a secret can be made of a session's name");
 _Static_assert(DMG_SESSION_SECRET_BYTES == DMG_SECRET_BYTES, "the public header knows the size of a secret");
-_Static_assert(DMG_SESSION_MEMORY_NODES_MAX == DMG_RANGE_ARRAY_NODES_MAX, "all memory nodes of a session are used");
+_Static_assert(DMG_SESSION_MEMORY_NODES_MAX == DMG_MEMORY_NODES_MAX, "what users see is the limit");
 
 /* ---- options ---- */
 
@@ -235,14 +235,13 @@ dmg_status dmg_session_step_begin(dmg_session *session, const char *what, dmg_jo
 
 dmg_status dmg_session_step_fail(dmg_session *session, dmg_job *job, dmg_status status)
 {
-    char sentence[SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
     dmg_job_failure first;
-    (void)dmg_job_abort(session->channel, job, status, sentence, &first);
+    (void)dmg_job_abort(session->channel, job, status, kept.sentence, &first);
     dmg_session_leave(session, job);
     /* What another rank met before may be why this one failed, too. */
-    return first.rank == session->rank ? dmg_error(status, "%s", sentence)
-                                       : dmg_job_failure_error(&first, session->rank);
+    return first.rank == session->rank ? dmg_error_restore(&kept) : dmg_job_failure_error(&first, session->rank);
 }
 
 void dmg_session_leave(dmg_session *session, dmg_job *job)

@@ -1,13 +1,13 @@
 /*
  * A thread's channel: checks, counts, hands over to the backend, and waits.
  */
+#include "core/base/backoff.h"
 #include "core/base/checked.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/core.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,6 @@
 
 #define WORD_BYTES       8
 #define CACHE_LINE_BYTES 64
-#define SPIN_ROUNDS      200
-/* Where memory is reached but not coherent, a look for an answer is a line's way to the memory and back. */
-#define SPIN_ROUNDS_SOFTWARE 16
-#define YIELD_ROUNDS         4
-#define SLEEP_NS_FIRST       UINT64_C(200000)
-#define SLEEP_NS_MAX         UINT64_C(4000000)
 /* How long before an operation that is held back ends a thread stops sleeping: timers are not finer. */
 #define HELD_SPIN_NS UINT64_C(100000)
 
@@ -418,10 +412,10 @@ static bool looks_are_slow(const dmg_channel *channel)
 static void wait_for(dmg_channel *channel, const dmg_completion *completion)
 {
     uint64_t start_ns = dmg_now_ns();
-    uint64_t sleep_ns = SLEEP_NS_FIRST;
     channel->counters.waits++;
-    const uint32_t spin_rounds = looks_are_slow(channel) ? SPIN_ROUNDS_SOFTWARE : SPIN_ROUNDS;
-    for (uint32_t round = 0;; round++) {
+    const dmg_backoff_plan *plan = looks_are_slow(channel) ? &dmg_backoff_slow_answer : &dmg_backoff_answer;
+    dmg_backoff backoff = {0};
+    for (;;) {
         dmg_channel_poll(channel);
         if (completion->pending == 0) {
             break;
@@ -429,13 +423,9 @@ static void wait_for(dmg_channel *channel, const dmg_completion *completion)
         if (channel->operations->held_ns && wait_until_due(channel)) {
             continue;
         }
-        if (round < spin_rounds) {
-            __builtin_ia32_pause();
-        } else if (round < spin_rounds + YIELD_ROUNDS) {
-            sched_yield();
-        } else {
+        uint64_t sleep_ns = dmg_backoff_next(&backoff, plan);
+        if (sleep_ns > 0) {
             channel->operations->sleep(channel->lower, sleep_ns);
-            sleep_ns = sleep_ns * 2 < SLEEP_NS_MAX ? sleep_ns * 2 : SLEEP_NS_MAX;
         }
     }
     uint64_t waited_ns = dmg_now_ns() - start_ns;

@@ -15,6 +15,7 @@
 #ifndef DMG_TRANSPORT_TRANSPORT_H
 #define DMG_TRANSPORT_TRANSPORT_H
 
+#include "core/base/limits.h"
 #include "dmgraph/status.h"
 #include "transport/address.h"
 #include "transport/counters.h"
@@ -33,7 +34,6 @@
 #define DMG_MESSAGE_TYPE_FIRST 16
 /** Answered by the transport itself, with the same bytes: for measurements. */
 #define DMG_MESSAGE_TYPE_ECHO 3
-#define DMG_MEMORY_NODES_MAX  256
 
 /* ---- capabilities ---- */
 

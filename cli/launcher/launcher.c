@@ -221,9 +221,7 @@ typedef struct step_call {
     dmg_launcher *launcher;
     dmg_status (*step)(void *context);
     void *context;
-    dmg_status status;
-    int error_number;
-    char sentence[1024];
+    dmg_kept_error error;
     atomic_bool is_done;
 } step_call;
 
@@ -231,11 +229,7 @@ static void *run_step(void *argument)
 {
     step_call *call = argument;
     int step_ended = call->launcher->step_ended;
-    call->status = call->step(call->context);
-    if (call->status != DMG_OK) {
-        call->error_number = dmg_error_number();
-        snprintf(call->sentence, sizeof call->sentence, "%s", dmg_error_message());
-    }
+    dmg_error_keep(&call->error, call->step(call->context));
     atomic_store(&call->is_done, true);
     uint64_t one = 1;
     while (write(step_ended, &one, sizeof one) < 0 && errno == EINTR) {
@@ -268,14 +262,14 @@ dmg_status dmg_launcher_call(dmg_launcher *launcher, dmg_status (*step)(void *co
         return status;
     }
     pthread_join(thread, NULL);
-    if (status == DMG_OK && call->status == DMG_ERR_PEER && launcher->child_count > 0) {
+    if (status == DMG_OK && call->error.status == DMG_ERR_PEER && launcher->child_count > 0) {
         /* The launcher, as a client of the pool, lost a node: give the node's own news the time to arrive. */
         note_trouble(launcher, SETTLE_AFTER_ECHO_NS);
         launcher->message_status = DMG_ERR_PEER;
-        snprintf(launcher->message_sentence, sizeof launcher->message_sentence, "%s", call->sentence);
+        snprintf(launcher->message_sentence, sizeof launcher->message_sentence, "%s", call->error.sentence);
         status = dmg_launcher_wait(launcher, step_is_done, call);
-    } else if (status == DMG_OK && call->status != DMG_OK) {
-        status = dmg_error_restore(call->status, call->error_number, call->sentence);
+    } else if (status == DMG_OK) {
+        status = dmg_error_restore(&call->error);
     }
     free(call);
     return status;

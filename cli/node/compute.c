@@ -178,14 +178,14 @@ static dmg_status send_iterations(dmg_node_control *control, const dmg_run_resul
 typedef struct node_counts {
     dmg_counters counters;
     uint32_t node_count;
-    dmg_node_traffic traffic[DMG_RANGE_ARRAY_NODES_MAX]; /**< a pool has no more memory nodes */
+    dmg_node_traffic traffic[DMG_MEMORY_NODES_MAX]; /**< a pool has no more memory nodes */
 } node_counts;
 
 static node_counts count_all(const dmg_client *client, const dmg_engine *engine)
 {
     node_counts counts = {0};
     dmg_engine_counters(engine, &counts.counters);
-    while (counts.node_count < dmg_client_node_count(client) && counts.node_count < DMG_RANGE_ARRAY_NODES_MAX) {
+    while (counts.node_count < dmg_client_node_count(client) && counts.node_count < DMG_MEMORY_NODES_MAX) {
         dmg_engine_traffic(engine, (uint16_t)counts.node_count, &counts.traffic[counts.node_count]);
         counts.node_count++;
     }

@@ -104,7 +104,7 @@ uint32_t dmg_engine_threads(const dmg_settings *settings, uint32_t compute_nodes
         return (uint32_t)dmg_number(settings, DMG_OPTION_THREADS);
     }
     uint32_t threads = dmg_topology_usable_cpus() / compute_nodes;
-    threads = threads > DMG_ENGINE_THREADS_MAX ? DMG_ENGINE_THREADS_MAX : threads;
+    threads = threads > DMG_WORKERS_MAX ? DMG_WORKERS_MAX : threads;
     return threads > 0 ? threads : 1;
 }
 

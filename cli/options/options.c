@@ -3,6 +3,7 @@
 #include "cli/base/text.h"
 #include "core/base/checked.h"
 #include "core/base/error.h"
+#include "core/base/limits.h"
 #include "core/engine/groups.h"
 #include "core/store/tiny_chunk.h"
 
@@ -37,7 +38,7 @@ static const dmg_option table[DMG_OPTION_COUNT] = {
                         .placeholder = "M",
                         .default_text = "1",
                         .least = 1,
-                        .most = 16,
+                        .most = DMG_MEMORY_NODES_MAX,
                         .help = "memory nodes to start"},
     [DMG_OPTION_CNS] = {.name = "cns",
                         .type = DMG_TYPE_NUMBER,

@@ -2,6 +2,7 @@
  * Measurements: threads that run a point together, and short windows of one.
  */
 #include "cli/perf/worker.h"
+#include "core/base/backoff.h"
 #include "core/base/error.h"
 
 #include <pthread.h>

@@ -42,15 +42,15 @@ dmg_status dmg_pool_client_explain(const dmg_pool_file *file, dmg_status status)
     if (status != DMG_ERR_PEER) {
         return status;
     }
-    char sentence[1024];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-    return dmg_pool_check_alive(file) == DMG_OK ? dmg_error(status, "%s", sentence) : status;
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
+    return dmg_pool_check_alive(file) == DMG_OK ? dmg_error_restore(&kept) : status;
 }
 
 dmg_status dmg_pool_client_open(dmg_pool_client *client)
 {
     const dmg_pool_file *file = &client->file;
-    const char *addresses[DMG_POOL_NODES_MAX];
+    const char *addresses[DMG_MEMORY_NODES_MAX];
     char name[DMG_POOL_JOB_NAME_BYTES];
     for (uint32_t node = 0; node < file->node_count; node++) {
         addresses[node] = file->nodes[node].address;

@@ -43,7 +43,7 @@ typedef struct pool_status {
     const char *name;
     bool is_json;
     dmg_pool_client pool;
-    node_state nodes[DMG_POOL_NODES_MAX];
+    node_state nodes[DMG_MEMORY_NODES_MAX];
     json_t *graphs; /* for --json */
     dmg_pool_holdings holdings;
     uint64_t graph_count;
@@ -229,7 +229,7 @@ static int run_status(dmg_settings *settings)
 /** End the processes of a pool's nodes: politely, then by force. Bounded. */
 static dmg_status end_nodes(const dmg_pool_file *file, uint32_t *dead_before, uint32_t *killed)
 {
-    int open[DMG_POOL_NODES_MAX];
+    int open[DMG_MEMORY_NODES_MAX];
     dmg_status status = DMG_OK;
     *dead_before = *killed = 0;
     for (uint32_t node = 0; node < file->node_count; node++) {

@@ -37,8 +37,8 @@ typedef struct pool_start {
     dmg_pool_client client;
     dmg_launcher *launcher;
     dmg_progress_bar *bar;
-    dmg_child *children[DMG_POOL_NODES_MAX];
-    dmg_placement placements[DMG_POOL_NODES_MAX];
+    dmg_child *children[DMG_MEMORY_NODES_MAX];
+    dmg_placement placements[DMG_MEMORY_NODES_MAX];
     uint32_t detached_count;
     uint8_t admin[DMG_SECRET_BYTES];
     int folder;
@@ -226,7 +226,7 @@ static dmg_status check_descriptors(const pool_start *start)
 static dmg_status start_nodes(pool_start *start)
 {
     const dmg_pool_file *file = &start->client.file;
-    uint64_t bytes[DMG_POOL_NODES_MAX];
+    uint64_t bytes[DMG_MEMORY_NODES_MAX];
     uint64_t all_bytes = 0;
     for (uint32_t node = 0; node < file->node_count; node++) {
         bytes[node] = file->nodes[node].segment_bytes;

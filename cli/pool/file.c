@@ -133,7 +133,7 @@ dmg_status dmg_pool_file_from_json(json_t *object, dmg_pool_file *pool)
         return wrong("it is of another version of dmgraph");
     }
     size_t count = json_is_array(nodes) ? json_array_size(nodes) : 0;
-    if (count < 1 || count > DMG_POOL_NODES_MAX || created_s < 0 || peer_timeout_ns <= 0) {
+    if (count < 1 || count > DMG_MEMORY_NODES_MAX || created_s < 0 || peer_timeout_ns <= 0) {
         return wrong("a number is out of range");
     }
     dmg_status status = dmg_pool_name_check(name) == DMG_OK ? DMG_OK : wrong("its name is impossible");

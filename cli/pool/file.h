@@ -10,13 +10,13 @@
 #ifndef DMG_CLI_POOL_FILE_H
 #define DMG_CLI_POOL_FILE_H
 
+#include "core/base/limits.h"
 #include "core/base/process.h"
 #include "core/pool/rights.h"
 #include "transport/transport.h"
 
 #include <jansson.h>
 
-#define DMG_POOL_NODES_MAX       16
 #define DMG_POOL_NAME_BYTES      33
 #define DMG_POOL_FILE_BYTES_MAX  65536
 #define DMG_TRANSPORT_TEXT_BYTES 512
@@ -34,7 +34,7 @@ typedef struct dmg_pool_file {
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
     uint32_t node_count;
-    dmg_pool_node nodes[DMG_POOL_NODES_MAX];
+    dmg_pool_node nodes[DMG_MEMORY_NODES_MAX];
 } dmg_pool_file;
 
 /** Letters, digits, '.', '_' and '-', not beginning with a dot; DMG_ERR_ARGUMENT. */

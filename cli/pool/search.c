@@ -163,11 +163,11 @@ dmg_status dmg_pool_search(dmg_pool_found **pools, uint32_t *count)
 /** With this thread's error, when there is none, as it was. */
 static dmg_status find_by_processes(const char *name, dmg_pool_found *pool)
 {
-    char sentence[1024];
+    dmg_kept_error kept = {0};
     dmg_pool_found *pools;
     uint32_t count;
     uint32_t matches = 0;
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_error_keep(&kept, DMG_ERR_NOT_FOUND);
     dmg_status status = dmg_pool_search(&pools, &count);
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(pools[i].record.pool.name, name) == 0) {
@@ -182,7 +182,7 @@ static dmg_status find_by_processes(const char *name, dmg_pool_found *pool)
                            "folders and processes",
                            matches, name);
     }
-    return status == DMG_OK && matches == 0 ? dmg_error(DMG_ERR_NOT_FOUND, "%s", sentence) : status;
+    return status == DMG_OK && matches == 0 ? dmg_error_restore(&kept) : status;
 }
 
 dmg_status dmg_pool_find(const char *name, dmg_pool_found *pool)

@@ -210,7 +210,7 @@ static json_t *range_array_json(const dmg_range_array *array)
 {
     json_t *ends = json_array();
     json_t *bases = json_array();
-    for (uint32_t node = 0; node < array->node_count && node < DMG_RANGE_ARRAY_NODES_MAX; node++) {
+    for (uint32_t node = 0; node < array->node_count && node < DMG_MEMORY_NODES_MAX; node++) {
         json_array_append_new(ends, json_integer(COUNT(array->ends[node])));
         json_array_append_new(bases, json_integer(COUNT(array->base[node])));
     }
@@ -232,7 +232,7 @@ static dmg_status range_array_from_json(const json_t *object, dmg_range_array *a
     const json_t *ends = json_object_get(object, "ends");
     const json_t *bases = json_object_get(object, "bases");
     size_t nodes = json_array_size(bases);
-    bool is_possible = nodes <= DMG_RANGE_ARRAY_NODES_MAX && json_array_size(ends) == nodes && element_bytes <= 64;
+    bool is_possible = nodes <= DMG_MEMORY_NODES_MAX && json_array_size(ends) == nodes && element_bytes <= 64;
     uint64_t end = 0;
     for (size_t node = 0; node < nodes && is_possible; node++) {
         array->ends[node] = (uint64_t)json_integer_value(json_array_get(ends, node));
@@ -262,7 +262,7 @@ json_t *dmg_traffic_json(const dmg_node_traffic *traffic, uint32_t nodes)
 static dmg_status traffic_from_json(const json_t *list, dmg_node_report *report)
 {
     size_t nodes = json_array_size(list);
-    if (nodes > DMG_RANGE_ARRAY_NODES_MAX) {
+    if (nodes > DMG_MEMORY_NODES_MAX) {
         return dmg_error(DMG_ERR_PROTOCOL, "a node's report has traffic to too many memory nodes");
     }
     dmg_status status = DMG_OK;
@@ -293,7 +293,7 @@ static dmg_status take_workers(const json_t *list, dmg_node_report *report)
 {
     dmg_status status = DMG_OK;
     size_t count = json_array_size(list);
-    if (count < 1 || count > DMG_ENGINE_THREADS_MAX) {
+    if (count < 1 || count > DMG_WORKERS_MAX) {
         return dmg_error(DMG_ERR_PROTOCOL, "a node's report has %zu workers", count);
     }
     report->worker_count = (uint32_t)count;

@@ -6,6 +6,7 @@
 #define DMG_CLI_REPORT_REPORT_H
 
 #include "cli/report/pool.h"
+#include "core/base/limits.h"
 #include "core/engine/engine.h"
 
 #include <jansson.h>
@@ -29,14 +30,14 @@ typedef struct dmg_node_report {
     dmg_counters load_counters;
     dmg_counters run_counters;
     uint32_t traffic_nodes;
-    dmg_node_traffic traffic[DMG_RANGE_ARRAY_NODES_MAX]; /**< of the run, by memory node */
+    dmg_node_traffic traffic[DMG_MEMORY_NODES_MAX]; /**< of the run, by memory node */
     uint64_t budget_limit_bytes;
     uint64_t budget_peak_bytes;
     uint64_t purpose_peak_bytes[DMG_BUDGET_PURPOSES];
     dmg_pool_report pool; /**< of rank 0; zeros of the others */
     uint32_t worker_count;
     uint32_t pinned_workers; /**< bound to a core each */
-    dmg_worker_figures workers[DMG_ENGINE_THREADS_MAX];
+    dmg_worker_figures workers[DMG_WORKERS_MAX];
 } dmg_node_report;
 
 /** {"reads": {"operations": .., "bytes": ..}, ...}; `with_sizes` adds the histogram. */

@@ -305,7 +305,7 @@ void dmg_run_listen(dmg_run *run)
 
 dmg_status dmg_run_start_memory_nodes(dmg_run *run)
 {
-    uint64_t bytes[DMG_RUN_MNS_MAX];
+    uint64_t bytes[DMG_MEMORY_NODES_MAX];
     for (uint32_t node = 0; node < run->mn_count; node++) {
         bytes[node] = run->segment_bytes;
     }

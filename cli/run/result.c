@@ -157,7 +157,7 @@ static dmg_status read_values(dmg_run *run, char *kept)
         dmg_status status = stream_values(run, run->pool->client, kept);
         return status == DMG_OK ? dmg_run_pool_usage(run) : status;
     }
-    const char *addresses[DMG_RUN_MNS_MAX];
+    const char *addresses[DMG_MEMORY_NODES_MAX];
     for (uint32_t node = 0; node < run->mn_count; node++) {
         addresses[node] = run->mns[node].address;
     }

@@ -24,10 +24,8 @@
 #include "cli/report/report.h"
 #include "cli/report/work_balance.h"
 #include "cli/run/headline.h"
+#include "core/base/limits.h"
 #include "core/store/graph_catalog.h"
-
-#define DMG_RUN_CNS_MAX 64
-#define DMG_RUN_MNS_MAX 16
 
 /** A memory node, as the launcher knows it. */
 typedef struct dmg_run_memory_node {
@@ -90,8 +88,8 @@ typedef struct dmg_run {
     dmg_link_settings link;
     dmg_launcher *launcher;
     dmg_progress_bar *bar;
-    dmg_run_memory_node mns[DMG_RUN_MNS_MAX];
-    dmg_run_compute_node cns[DMG_RUN_CNS_MAX];
+    dmg_run_memory_node mns[DMG_MEMORY_NODES_MAX];
+    dmg_run_compute_node cns[DMG_COMPUTE_NODES_MAX];
     uint64_t iteration_count;
     dmg_iteration *iterations; /**< over all compute nodes: sums, and the longest time */
     uint64_t iteration_rows;

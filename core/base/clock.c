@@ -1,13 +1,8 @@
 #include "core/base/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <time.h>
 
-#define PAUSE_ROUNDS       64
-#define YIELD_ROUNDS       256
-#define SLEEP_NS_FIRST     2000
-#define SLEEP_NS_MAX       100000
 #define NANOSECONDS_SECOND UINT64_C(1000000000)
 
 static uint64_t read_clock(clockid_t clock)
@@ -37,21 +32,5 @@ void dmg_sleep_ns(uint64_t duration_ns)
     struct timespec left = {.tv_sec = (time_t)(duration_ns / NANOSECONDS_SECOND),
                             .tv_nsec = (long)(duration_ns % NANOSECONDS_SECOND)};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-}
-
-void dmg_backoff_wait(dmg_backoff *backoff)
-{
-    uint32_t round = backoff->rounds++;
-    if (round < PAUSE_ROUNDS) {
-        __builtin_ia32_pause();
-    } else if (round < YIELD_ROUNDS) {
-        sched_yield();
-    } else {
-        uint64_t sleep_ns = (uint64_t)SLEEP_NS_FIRST * (round - YIELD_ROUNDS + 1);
-        dmg_sleep_ns(sleep_ns < SLEEP_NS_MAX ? sleep_ns : SLEEP_NS_MAX);
-        if (sleep_ns >= SLEEP_NS_MAX) {
-            backoff->rounds = YIELD_ROUNDS + SLEEP_NS_MAX / SLEEP_NS_FIRST;
-        }
     }
 }

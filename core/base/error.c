@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 1024
-
-static _Thread_local char last_message[MESSAGE_BYTES];
+static _Thread_local char last_message[DMG_ERROR_SENTENCE_BYTES];
 static _Thread_local int last_number; /* errno value, or 0 */
 
 static const char *const status_names[DMG_STATUS_COUNT] = {
@@ -42,7 +40,7 @@ const char *dmg_error_message(void)
 dmg_status dmg_error(dmg_status status, const char *format, ...)
 {
     /* The arguments may point into the message that is being replaced. */
-    char message[MESSAGE_BYTES];
+    char message[DMG_ERROR_SENTENCE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -54,7 +52,7 @@ dmg_status dmg_error(dmg_status status, const char *format, ...)
 
 dmg_status dmg_error_prefix(dmg_status status, const char *format, ...)
 {
-    char prefix[MESSAGE_BYTES / 2];
+    char prefix[DMG_ERROR_SENTENCE_BYTES / 2];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(prefix, sizeof prefix, format, arguments);
@@ -67,7 +65,7 @@ dmg_status dmg_error_prefix(dmg_status status, const char *format, ...)
 
 dmg_status dmg_error_errno(dmg_status status, int errno_value, const char *format, ...)
 {
-    char what[MESSAGE_BYTES / 2];
+    char what[DMG_ERROR_SENTENCE_BYTES / 2];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
@@ -83,9 +81,20 @@ int dmg_error_number(void)
     return last_number;
 }
 
-dmg_status dmg_error_restore(dmg_status status, int errno_value, const char *sentence)
+void dmg_error_keep(dmg_kept_error *kept, dmg_status status)
 {
-    dmg_error(status, "%s", sentence);
-    last_number = errno_value;
-    return status;
+    if (status != DMG_OK && kept->status == DMG_OK) {
+        kept->status = status;
+        kept->errno_value = last_number;
+        memcpy(kept->sentence, last_message, sizeof kept->sentence);
+    }
+}
+
+dmg_status dmg_error_restore(const dmg_kept_error *kept)
+{
+    if (kept->status != DMG_OK) {
+        last_number = kept->errno_value;
+        memcpy(last_message, kept->sentence, sizeof last_message);
+    }
+    return kept->status;
 }

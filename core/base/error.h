@@ -23,7 +23,20 @@ dmg_status dmg_error_errno(dmg_status status, int errno_value, const char *forma
 /** The errno value of this thread's last error; 0 when it was not one of the system's. */
 int dmg_error_number(void);
 
-/** Leave the error that another thread had, with its errno value; returns the status. */
-dmg_status dmg_error_restore(dmg_status status, int errno_value, const char *sentence);
+/** With the terminating zero. Longer sentences are cut. */
+#define DMG_ERROR_SENTENCE_BYTES 1024
+
+/** An error with its context, kept while other calls may replace that: across a clean-up, or from one thread to
+ * another. Zeroed: none. */
+typedef struct dmg_kept_error {
+    dmg_status status;
+    int errno_value;
+    char sentence[DMG_ERROR_SENTENCE_BYTES];
+} dmg_kept_error;
+
+/** Keep an error, with this thread's context; nothing when the status is DMG_OK, or when one is kept already. */
+void dmg_error_keep(dmg_kept_error *kept, dmg_status status);
+/** The kept error becomes this thread's. Returns its status; DMG_OK, and does nothing, when there is none. */
+dmg_status dmg_error_restore(const dmg_kept_error *kept);
 
 #endif

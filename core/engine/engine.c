@@ -13,9 +13,6 @@
 #define TASKS_IN_FLIGHT_DEFAULT 4
 #define TASKS_IN_FLIGHT_MAX     64
 
-_Static_assert(DMG_ENGINE_THREADS_MAX == DMG_WORKERS_MAX, "reports have room for all workers");
-_Static_assert(DMG_COMPUTE_NODES_MAX <= DMG_RANKS_MAX, "mailboxes have room for all compute nodes");
-
 /* ---- making and unmaking ---- */
 
 static dmg_status check_options(const dmg_engine_options *options, const dmg_job *job, const dmg_graph_store *store)
@@ -250,17 +247,15 @@ void dmg_engine_traffic(const dmg_engine *engine, uint16_t node, dmg_node_traffi
 
 void dmg_worker_keep(dmg_worker *worker, dmg_status status)
 {
-    worker->status = status;
-    if (status != DMG_OK) {
-        snprintf(worker->sentence, sizeof worker->sentence, "%s", dmg_error_message());
-    }
+    worker->error.status = DMG_OK;
+    dmg_error_keep(&worker->error, status);
 }
 
 dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers)
 {
     for (uint32_t i = 0; i < workers; i++) {
-        if (engine->workers[i].status != DMG_OK) {
-            return dmg_error(engine->workers[i].status, "%s", engine->workers[i].sentence);
+        if (engine->workers[i].error.status != DMG_OK) {
+            return dmg_error_restore(&engine->workers[i].error);
         }
     }
     return DMG_OK;
@@ -268,10 +263,10 @@ dmg_status dmg_workers_collect(dmg_engine *engine, uint32_t workers)
 
 dmg_status dmg_engine_abort(dmg_engine *engine, dmg_status status)
 {
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-    (void)dmg_job_abort(engine->channel, engine->job, status, sentence, NULL);
-    return dmg_error(status, "%s", sentence);
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
+    (void)dmg_job_abort(engine->channel, engine->job, status, kept.sentence, NULL);
+    return dmg_error_restore(&kept);
 }
 
 dmg_status dmg_engine_check_direction(const dmg_engine *engine)

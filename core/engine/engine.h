@@ -23,9 +23,6 @@ typedef enum dmg_precision { DMG_PRECISION_AUTO, DMG_PRECISION_SINGLE, DMG_PRECI
 typedef enum dmg_switch { DMG_SWITCH_ON, DMG_SWITCH_OFF } dmg_switch;
 typedef enum dmg_density { DMG_DENSITY_AUTO, DMG_DENSITY_DENSE, DMG_DENSITY_SPARSE } dmg_density;
 
-/** Of a compute node. */
-#define DMG_ENGINE_THREADS_MAX 64
-
 /**
  * Lists of more edges are walked in segments (DMG, section 4.4.2, where it is 1,024). On a Kronecker graph of scale 18,
  * pagerank over ucx's shared memory took 1.06 times as long with segments of 1,024 as without any, and as long with

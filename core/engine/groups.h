@@ -13,10 +13,8 @@
 #ifndef DMG_CORE_ENGINE_GROUPS_H
 #define DMG_CORE_ENGINE_GROUPS_H
 
+#include "core/base/limits.h"
 #include "core/work/chunks.h"
-
-/** Of a job. */
-#define DMG_COMPUTE_NODES_MAX 64
 
 /** What a compute node caches in a dense iteration. */
 typedef enum dmg_caching {

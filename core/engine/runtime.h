@@ -5,6 +5,7 @@
 #ifndef DMG_CORE_ENGINE_RUNTIME_H
 #define DMG_CORE_ENGINE_RUNTIME_H
 
+#include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/engine/exchange/coordinator.h"
 #include "core/engine/retrieval/retrieval.h"
@@ -34,8 +35,7 @@ typedef struct dmg_worker {
     uint64_t fixed;                /**< how much its values changed, in fixed point */
     dmg_stray stray;               /**< the first that it met in this phase */
     uint32_t stray_vertex;         /**< whose list, or whose bit, it is */
-    dmg_status status;
-    char sentence[512]; /**< the error context, carried from the worker's thread */
+    dmg_kept_error error;          /**< of this phase, carried from the worker's thread */
 } dmg_worker;
 
 /** Adds what has been counted so far. */
@@ -119,7 +119,7 @@ void dmg_engine_count_traffic_of(dmg_engine *engine, dmg_traffic_source source, 
 
 /** Zero what the workers counted. */
 void dmg_engine_reset_counts(dmg_engine *engine);
-/** The workers' counts added up; `status` and `sentence` are not. */
+/** The workers' counts added up; errors are not. */
 dmg_worker dmg_engine_counts(const dmg_engine *engine);
 
 /** The measurements of one iteration, from begin to end. */

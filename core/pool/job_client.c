@@ -46,17 +46,13 @@ static dmg_status attach_everywhere(dmg_channel *channel, uint64_t job, const ui
 /* Detach from nodes [0, attached), and leave. Goes on after an error; returns the first one, with its sentence. */
 static dmg_status job_quit(dmg_channel *channel, const dmg_job *job, uint32_t attached)
 {
-    dmg_status first = DMG_OK;
-    char sentence[DMG_POOL_SENTENCE_BYTES] = "";
+    dmg_kept_error first = {0};
     for (uint32_t step = 0; step <= attached; step++) {
         dmg_status status = step < attached ? call_about_job(channel, (uint16_t)step, DMG_POOL_DETACH, job)
                                             : call_member(channel, DMG_JOB_LEAVE, job);
-        if (status != DMG_OK && first == DMG_OK) {
-            first = status;
-            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-        }
+        dmg_error_keep(&first, status);
     }
-    return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
+    return dmg_error_restore(&first);
 }
 
 static dmg_status job_join(dmg_channel *channel, uint64_t parent, const dmg_job_pass *pass, const char *name,
@@ -81,10 +77,10 @@ static dmg_status job_join(dmg_channel *channel, uint64_t parent, const dmg_job_
         status = call_member(channel, DMG_JOB_READY, &joined);
     }
     if (status != DMG_OK) {
-        char sentence[DMG_POOL_SENTENCE_BYTES];
-        snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+        dmg_kept_error kept = {0};
+        dmg_error_keep(&kept, status);
         (void)job_quit(channel, &joined, attached);
-        return dmg_error(status, "%s", sentence);
+        return dmg_error_restore(&kept);
     }
     *job = joined;
     return DMG_OK;
@@ -172,12 +168,12 @@ dmg_status dmg_job_attach(dmg_channel *channel, uint64_t id, const uint8_t secre
     if (status == DMG_OK) {
         return DMG_OK;
     }
-    char sentence[DMG_POOL_SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
     while (attached-- > 0) {
         (void)call_about_job(channel, (uint16_t)attached, DMG_POOL_DETACH, &job);
     }
-    return dmg_error(status, "%s", sentence);
+    return dmg_error_restore(&kept);
 }
 
 dmg_status dmg_job_detach(dmg_channel *channel, uint64_t id)

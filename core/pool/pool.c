@@ -194,23 +194,19 @@ dmg_status dmg_pool_administer(dmg_channel *channel, const uint8_t admin[DMG_SEC
 static dmg_status call_all(dmg_channel *channel, uint32_t type, uint64_t job, uint64_t *bytes)
 {
     dmg_pool_job_request request = {.header = dmg_pool_header_make(), .job = job};
-    dmg_status first = DMG_OK;
-    char sentence[DMG_POOL_SENTENCE_BYTES] = "";
+    dmg_kept_error first = {0};
     uint64_t sum = 0;
     for (uint32_t node = 0; node < dmg_client_node_count(dmg_channel_client(channel)); node++) {
         dmg_pool_bytes_reply reply = {0};
         dmg_status status =
             dmg_pool_call_exact(channel, (uint16_t)node, type, &request, sizeof request, &reply, sizeof reply);
         sum += status == DMG_OK ? reply.bytes : 0; /* else there is a sentence */
-        if (status != DMG_OK && first == DMG_OK) {
-            first = status;
-            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-        }
+        dmg_error_keep(&first, status);
     }
     if (bytes != NULL) {
         *bytes = sum;
     }
-    return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
+    return dmg_error_restore(&first);
 }
 
 dmg_status dmg_pool_keep(dmg_channel *channel, uint64_t job, uint64_t *bytes)

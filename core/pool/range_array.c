@@ -34,10 +34,10 @@ static dmg_status allocate(dmg_channel *channel, uint64_t job, dmg_range_array *
         dmg_status status =
             dmg_pool_allocate(channel, (uint16_t)node, job, elements * made->element_bytes, &made->base[node]);
         if (status != DMG_OK) {
-            char sentence[512];
-            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+            dmg_kept_error kept = {0};
+            dmg_error_keep(&kept, status);
             (void)dmg_range_array_free(channel, made);
-            return dmg_error(status, "%s", sentence);
+            return dmg_error_restore(&kept);
         }
     }
     *array = *made;
@@ -93,25 +93,20 @@ dmg_status dmg_range_array_allocate_beside(dmg_channel *channel, uint64_t job, c
 
 dmg_status dmg_range_array_free(dmg_channel *channel, const dmg_range_array *array)
 {
-    dmg_status first = DMG_OK;
-    char sentence[512] = "";
-    for (uint32_t node = 0; node < array->node_count && node < DMG_RANGE_ARRAY_NODES_MAX; node++) {
+    dmg_kept_error first = {0};
+    for (uint32_t node = 0; node < array->node_count && node < DMG_MEMORY_NODES_MAX; node++) {
         if (array->base[node] == DMG_ADDRESS_NULL) {
             continue;
         }
-        dmg_status status = dmg_pool_free(channel, array->base[node]);
-        if (status != DMG_OK && first == DMG_OK) {
-            first = status;
-            snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
-        }
+        dmg_error_keep(&first, dmg_pool_free(channel, array->base[node]));
     }
-    return first == DMG_OK ? DMG_OK : dmg_error(first, "%s", sentence);
+    return dmg_error_restore(&first);
 }
 
 /* Whether the ranges ascend to the count. */
 static bool ranges_cover(const dmg_range_array *array, uint64_t count, uint32_t range_elements)
 {
-    bool is_spread = array->node_count >= 1 && array->node_count <= DMG_RANGE_ARRAY_NODES_MAX &&
+    bool is_spread = array->node_count >= 1 && array->node_count <= DMG_MEMORY_NODES_MAX &&
                      array->ends[array->node_count - 1] == count;
     for (uint32_t node = 0; is_spread && node < array->node_count; node++) {
         is_spread = array->ends[node] >= dmg_range_array_first(array, node) && array->ends[node] <= count &&

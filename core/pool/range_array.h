@@ -6,19 +6,16 @@
 #ifndef DMG_CORE_POOL_RANGE_ARRAY_H
 #define DMG_CORE_POOL_RANGE_ARRAY_H
 
+#include "core/base/limits.h"
 #include "transport/transport.h"
-
-/** Range arrays are spread over at most so many nodes. */
-#define DMG_RANGE_ARRAY_NODES_MAX 16
 
 /** Plain data: it travels in the catalog. */
 typedef struct dmg_range_array {
     uint64_t count;
     uint32_t element_bytes;
     uint32_t node_count;
-    uint64_t
-        ends[DMG_RANGE_ARRAY_NODES_MAX]; /**< node k holds [ends[k - 1], ends[k]); multiples of 64, but for count */
-    dmg_address base[DMG_RANGE_ARRAY_NODES_MAX];
+    uint64_t ends[DMG_MEMORY_NODES_MAX]; /**< node k holds [ends[k - 1], ends[k]); multiples of 64, but for count */
+    dmg_address base[DMG_MEMORY_NODES_MAX];
 } dmg_range_array;
 
 /** The node of an element. Looking through the few ends is no slower than a division. */
@@ -53,8 +50,8 @@ static inline uint64_t dmg_range_array_run(const dmg_range_array *array, uint64_
 
 /** How much of something each memory node gets. Plain data: it travels in the catalog. */
 typedef struct dmg_pool_shares {
-    uint32_t node_count; /**< at least 1, at most DMG_RANGE_ARRAY_NODES_MAX; further nodes get nothing */
-    uint64_t weight[DMG_RANGE_ARRAY_NODES_MAX]; /**< at most 2^48 each, not all 0 */
+    uint32_t node_count;                   /**< at least 1, at most DMG_MEMORY_NODES_MAX; further nodes get nothing */
+    uint64_t weight[DMG_MEMORY_NODES_MAX]; /**< at most 2^48 each, not all 0 */
 } dmg_pool_shares;
 
 /** The same for every node. */
@@ -65,7 +62,7 @@ void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares);
  */
 dmg_status dmg_pool_shares_by_room(dmg_channel *channel, dmg_pool_shares *shares);
 
-/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_RANGE_ARRAY_NODES_MAX
+/** Allocate an array over all nodes, as evenly as multiples of 64 elements allow. At most DMG_MEMORY_NODES_MAX
  * nodes are used. */
 dmg_status dmg_range_array_allocate(dmg_channel *channel, uint64_t job, uint64_t count, uint32_t element_bytes,
                                     dmg_range_array *array);

@@ -4,7 +4,7 @@
 void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares)
 {
     uint32_t nodes = dmg_client_node_count(client);
-    *shares = (dmg_pool_shares){.node_count = nodes < DMG_RANGE_ARRAY_NODES_MAX ? nodes : DMG_RANGE_ARRAY_NODES_MAX};
+    *shares = (dmg_pool_shares){.node_count = nodes < DMG_MEMORY_NODES_MAX ? nodes : DMG_MEMORY_NODES_MAX};
     for (uint32_t node = 0; node < shares->node_count; node++) {
         shares->weight[node] = 1;
     }
@@ -13,7 +13,7 @@ void dmg_pool_shares_even(const dmg_client *client, dmg_pool_shares *shares)
 dmg_status dmg_pool_shares_by_room(dmg_channel *channel, dmg_pool_shares *shares)
 {
     dmg_pool_shares_even(dmg_channel_client(channel), shares);
-    uint64_t room[DMG_RANGE_ARRAY_NODES_MAX];
+    uint64_t room[DMG_MEMORY_NODES_MAX];
     uint64_t least = UINT64_MAX;
     uint64_t most = 0;
     for (uint32_t node = 0; node < shares->node_count; node++) {

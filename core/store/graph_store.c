@@ -324,7 +324,7 @@ static dmg_status check_tiny_chunks(const dmg_graph_store *store)
 static dmg_status check_shares(const dmg_graph_store *store, const dmg_client *client)
 {
     const dmg_pool_shares *shares = &store->shares;
-    bool is_legal = shares->node_count >= 1 && shares->node_count <= DMG_RANGE_ARRAY_NODES_MAX &&
+    bool is_legal = shares->node_count >= 1 && shares->node_count <= DMG_MEMORY_NODES_MAX &&
                     shares->node_count <= dmg_client_node_count(client);
     uint64_t most = 0;
     for (uint32_t node = 0; is_legal && node < shares->node_count; node++) {
@@ -415,7 +415,7 @@ uint64_t dmg_graph_store_bytes(const dmg_graph *graph, const dmg_store_options *
         /* Each node's share is rounded up to 64 elements and to a page. */
         bytes += arrays[i].element_bytes > 0
                      ? arrays[i].count * arrays[i].element_bytes +
-                           (UINT64_C(64) * arrays[i].element_bytes + PAGE_BYTES) * DMG_RANGE_ARRAY_NODES_MAX
+                           (UINT64_C(64) * arrays[i].element_bytes + PAGE_BYTES) * DMG_MEMORY_NODES_MAX
                      : 0;
     }
     if (store.has_out) {

@@ -17,6 +17,7 @@
 #ifndef DMG_CORE_STORE_INDEX_ENTRY_H
 #define DMG_CORE_STORE_INDEX_ENTRY_H
 
+#include "core/base/limits.h"
 #include "core/base/read_once.h"
 #include "transport/address.h"
 
@@ -26,7 +27,6 @@
 
 #define DMG_INDEX_ENTRY_BYTES_DEFAULT 32
 #define DMG_INDEX_ENTRY_BYTES_MAX     128
-#define DMG_PARTITIONS_MAX            64
 /** Where the lengths begin in an out-of-place entry. */
 #define DMG_INDEX_LENGTHS_AT 12
 /** The largest length that an entry keeps: 30 bits of ones in 4 bytes would read as the sentinel. */

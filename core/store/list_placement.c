@@ -14,7 +14,7 @@
 /* What each node has been given so far. */
 typedef struct dealt_arcs {
     const dmg_pool_shares *shares;
-    uint64_t arcs[DMG_RANGE_ARRAY_NODES_MAX];
+    uint64_t arcs[DMG_MEMORY_NODES_MAX];
 } dealt_arcs;
 
 /* Deal `arcs` to the node that then has least for its share; the first one of those. */

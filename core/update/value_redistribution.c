@@ -41,8 +41,7 @@ struct dmg_value_redistribution {
     dmg_update_counters counters;
     dmg_passed sent;
     dmg_passed taken;
-    dmg_status status;
-    char sentence[512];
+    dmg_kept_error error;   /* the first one since the last flush */
     uint32_t message_bytes; /* of updates, at most */
     uint32_t update_bytes;
     uint32_t node_count;
@@ -63,7 +62,7 @@ dmg_status dmg_value_redistribution_create(dmg_channel *channel, dmg_budget *bud
                                            dmg_value_redistribution **queue)
 {
     uint32_t node_count = dmg_client_node_count(dmg_channel_client(channel));
-    node_count = node_count < DMG_RANGE_ARRAY_NODES_MAX ? node_count : DMG_RANGE_ARRAY_NODES_MAX;
+    node_count = node_count < DMG_MEMORY_NODES_MAX ? node_count : DMG_MEMORY_NODES_MAX;
     void *memory;
     dmg_status status = dmg_budget_allocate(budget, DMG_BUDGET_UPDATES, queue_bytes(node_count), &memory);
     *queue = memory;
@@ -106,10 +105,7 @@ void dmg_value_redistribution_set_target(dmg_value_redistribution *queue, const 
 /* The first error stays until the flush; its context lies in this thread, where other calls may replace it. */
 static void keep_error(dmg_value_redistribution *queue, dmg_status status)
 {
-    if (status != DMG_OK && queue->status == DMG_OK) {
-        queue->status = status;
-        snprintf(queue->sentence, sizeof queue->sentence, "%s", dmg_error_message());
-    }
+    dmg_error_keep(&queue->error, status);
 }
 
 static void take_answer(dmg_value_redistribution *queue, struct call *call)
@@ -177,9 +173,9 @@ dmg_status dmg_value_redistribution_flush(dmg_value_redistribution *queue)
             take_answer(queue, &queue->nodes[i].calls[j]);
         }
     }
-    dmg_status status = queue->status;
-    queue->status = DMG_OK;
-    return status == DMG_OK ? DMG_OK : dmg_error(status, "%s", queue->sentence);
+    dmg_status status = dmg_error_restore(&queue->error);
+    queue->error.status = DMG_OK;
+    return status;
 }
 
 const dmg_update_counters *dmg_value_redistribution_count(const dmg_value_redistribution *queue)

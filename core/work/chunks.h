@@ -8,10 +8,11 @@
 #ifndef DMG_CORE_WORK_CHUNKS_H
 #define DMG_CORE_WORK_CHUNKS_H
 
+#include "core/base/limits.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DMG_WORKERS_MAX 64
 /** A multiple of 64, so that a word of the activation bitmap belongs to one chunk. */
 #define DMG_CHUNK_VERTICES_MAX 1024
 

@@ -13,6 +13,7 @@
  * When accounting, `ahead` is how far the channel's own clock runs ahead of the machine's. It is moved on to the next
  * due time when a second poll in a row finds nothing: only a thread that waits polls twice.
  */
+#include "core/base/backoff.h"
 #include "core/base/error.h"
 #include "transport/link/channel_state.h"
 #include "transport/shared_page.h"

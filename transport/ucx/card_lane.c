@@ -6,6 +6,7 @@
  * write that is complete here may not have arrived there. What the card has no room for waits in its link's list, in
  * order, and is given to it when something has completed.
  */
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/ucx/client.h"

@@ -10,6 +10,7 @@
  * it is full, or at the next ring. An answer names its operation by place, generation and piece; one that names none of
  * ours breaks the link.
  */
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/ucx/client.h"

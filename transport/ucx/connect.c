@@ -2,6 +2,7 @@
  * @file connect.c
  * A channel's connections to its servers: streams, hellos and welcomes, goodbyes and farewells.
  */
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "transport/ucx/client.h"

@@ -5,6 +5,7 @@
  * Whoever gets here has proved to the listener that it knows the pool's secret. It has the peer timeout to say hello,
  * and to leave after its goodbye.
  */
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"

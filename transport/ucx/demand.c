@@ -169,15 +169,15 @@ dmg_status dmg_ucx_descriptors(const dmg_transport_parameters *parameters, dmg_t
 
 dmg_status dmg_ucx_explain(const char *transports, uint64_t bytes, dmg_status status)
 {
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
     dmg_status reason = DMG_OK;
     if (strcmp(transports, "posix") == 0) {
         reason = check_folder(bytes);
     } else if (dmg_ucx_data_kind(transports) == DMG_UCX_DATA_SHARED_MEMORY) {
         reason = check_numbers(bytes);
     }
-    return reason != DMG_OK ? reason : dmg_error(status, "%s", sentence);
+    return reason != DMG_OK ? reason : dmg_error_restore(&kept);
 }
 
 dmg_status dmg_ucx_data_worker(ucp_context_h context, const char *transports, ucp_worker_h *worker)

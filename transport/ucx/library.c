@@ -6,6 +6,7 @@
  * the user's own UCX_ variables those reach UCX that environment.c lets pass; what the transport string says, and what
  * safety needs, is set on top.
  */
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"

@@ -23,12 +23,11 @@ struct sender {
     _Alignas(64) uint32_t extent_count;
     uint32_t used_buffers; /* of all extents, in this round */
     bool is_out_of_memory; /* the pool had none for another buffer in this round */
-    dmg_status status;
     dmg_passed sent;
     dmg_passed taken;
     struct filling *filling; /* one a receiver */
     uint8_t *items;          /* of all of these */
-    char sentence[512];
+    dmg_kept_error error;    /* the first one since the last flush */
     dmg_address extents[EXTENTS_MAX];
 };
 
@@ -111,9 +110,9 @@ static dmg_status open_sender(dmg_mailbox *mailbox, struct sender *sender)
 
 static dmg_status check(const dmg_mailbox_setup *setup)
 {
-    if (setup->ranks > DMG_RANKS_MAX) {
+    if (setup->ranks > DMG_COMPUTE_NODES_MAX) {
         return dmg_error(DMG_ERR_LIMIT, "%u compute nodes: %d can redistribute updates among them", setup->ranks,
-                         DMG_RANKS_MAX);
+                         DMG_COMPUTE_NODES_MAX);
     }
     if (setup->item_bytes == 0 || setup->buffer_bytes < setup->item_bytes) {
         return dmg_error(DMG_ERR_ARGUMENT, "a buffer of %u bytes has no room for an item of %u bytes",
@@ -199,10 +198,7 @@ void dmg_mailbox_clear(dmg_mailbox *mailbox)
 /* The first error stays until the flush; its context lies in this thread, where other calls may replace it. */
 static void keep_error(struct sender *sender, dmg_status status)
 {
-    if (status != DMG_OK && sender->status == DMG_OK) {
-        sender->status = status;
-        snprintf(sender->sentence, sizeof sender->sentence, "%s", dmg_error_message());
-    }
+    dmg_error_keep(&sender->error, status);
 }
 
 /* Pool memory for the next buffer, or null. Extents go round the memory nodes. */
@@ -300,9 +296,9 @@ dmg_status dmg_mailbox_flush(dmg_mailbox *mailbox, dmg_channel *channel, uint32_
             write_buffer(mailbox, channel, sender, receiver);
         }
     }
-    dmg_status status = sender->status;
-    sender->status = DMG_OK;
-    return status == DMG_OK ? DMG_OK : dmg_error(status, "%s", sender->sentence);
+    dmg_status status = dmg_error_restore(&sender->error);
+    sender->error.status = DMG_OK;
+    return status;
 }
 
 dmg_status dmg_mailbox_publish(dmg_mailbox *mailbox, dmg_channel *channel)
@@ -364,7 +360,7 @@ static void collect_own(dmg_mailbox *mailbox)
 
 dmg_status dmg_mailbox_collect(dmg_mailbox *mailbox, dmg_channel *channel, uint32_t *count)
 {
-    dmg_mailbox_line heads[DMG_RANKS_MAX];
+    dmg_mailbox_line heads[DMG_COMPUTE_NODES_MAX];
     dmg_completion completion = {0};
     mailbox->incoming_count = 0;
     atomic_store(&mailbox->incoming_taken, 0);

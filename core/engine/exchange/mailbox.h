@@ -23,13 +23,12 @@
 #define DMG_CORE_ENGINE_EXCHANGE_MAILBOX_H
 
 #include "core/base/budget.h"
+#include "core/base/limits.h"
 #include "core/pool/pool.h"
 #include "core/pool/range_array.h"
 #include "core/update/target.h"
 #include "core/update/traffic.h"
 
-/** Of a job. */
-#define DMG_RANKS_MAX 64
 /** Buffers that one rank can leave for another in a round; what comes on top has to go another way. */
 #define DMG_MAILBOX_BUFFERS_MAX 1023
 /** The buffer sizes of DMG's evaluation, and the largest. */

@@ -22,7 +22,7 @@ static inline uint32_t dmg_value_item_bytes(dmg_combine combine)
 /** The owners of a job's partitions. Rank r has the vertices [first_vertex[r], first_vertex[r + 1]). */
 typedef struct dmg_owners {
     uint32_t ranks;
-    uint64_t first_vertex[DMG_RANKS_MAX + 1];
+    uint64_t first_vertex[DMG_COMPUTE_NODES_MAX + 1];
 } dmg_owners;
 
 typedef struct dmg_valrd_owner dmg_valrd_owner;

@@ -4,33 +4,24 @@
  */
 #include "core/engine/retrieval/task.h"
 
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* A worker that waits for another's last segment: a segment takes a few microseconds, unless its thread is not running.
- */
-#define SPIN_ROUNDS  200
-#define YIELD_ROUNDS 8
-#define SLEEP_NS     UINT64_C(50000)
-
 /* Nothing is in flight here: other workers have the last segments of this one's lists. */
-static void wait_for_others(uint32_t round)
+static void wait_for_others(dmg_backoff *backoff)
 {
-    if (round < SPIN_ROUNDS) {
-        __builtin_ia32_pause();
-    } else if (round < SPIN_ROUNDS + YIELD_ROUNDS) {
-        sched_yield();
-    } else {
-        dmg_sleep_ns(SLEEP_NS);
+    uint64_t sleep_ns = dmg_backoff_next(backoff, &dmg_backoff_worker);
+    if (sleep_ns > 0) {
+        dmg_sleep_ns(sleep_ns);
     }
 }
 
-/* Wait until some task can go on. `*round` counts how often it was in vain. */
-static dmg_status wait_for_any(dmg_retrieval *retrieval, uint32_t *round)
+/* Wait until some task can go on. `backoff` goes on while that is in vain. */
+static dmg_status wait_for_any(dmg_retrieval *retrieval, dmg_backoff *backoff)
 {
     dmg_task *oldest = NULL;
     bool waits_for_others = false;
@@ -40,18 +31,18 @@ static dmg_status wait_for_any(dmg_retrieval *retrieval, uint32_t *round)
             waits_for_others = true;
         } else if (task->stage != DMG_STAGE_IDLE) {
             if (task->completion.pending == 0) {
-                *round = 0;
+                *backoff = (dmg_backoff){0};
                 return DMG_OK;
             }
             oldest = oldest ? oldest : task;
         }
     }
     if (oldest) {
-        *round = 0;
+        *backoff = (dmg_backoff){0};
         return dmg_wait(retrieval->channel, &oldest->completion);
     }
     if (waits_for_others) {
-        wait_for_others((*round)++);
+        wait_for_others(backoff);
     }
     return DMG_OK;
 }
@@ -83,10 +74,10 @@ static void abandon(dmg_retrieval *retrieval)
         dmg_reschedule_clear(retrieval->setup.reschedule, retrieval->worker);
     }
     /* Segments that other workers have: their operations end, with success or not. */
-    uint32_t round = 0;
+    dmg_backoff backoff = {0};
     for (uint32_t i = 0; i < retrieval->task_count; i++) {
         while (atomic_load_explicit(&retrieval->tasks[i].unfinished, memory_order_acquire) > 0) {
-            wait_for_others(round++);
+            wait_for_others(&backoff);
         }
     }
 }
@@ -106,7 +97,7 @@ dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan 
 {
     note_overlap(retrieval, chunks);
     bool more = true;
-    uint32_t round = 0;
+    dmg_backoff backoff = {0};
     dmg_status status = DMG_OK;
     while (status == DMG_OK) {
         for (uint32_t i = 0; i < retrieval->task_count && status == DMG_OK; i++) {
@@ -116,14 +107,14 @@ dmg_status dmg_retrieval_run(dmg_retrieval *retrieval, const dmg_retrieval_plan 
             break;
         }
         dmg_channel_ring(retrieval->channel);
-        status = wait_for_any(retrieval, &round);
+        status = wait_for_any(retrieval, &backoff);
     }
     dmg_channel_set_purpose(retrieval->channel, DMG_PURPOSE_UPDATES); /* what is left are queued updates */
     if (status != DMG_OK) {
-        char sentence[512];
-        snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+        dmg_kept_error kept = {0};
+        dmg_error_keep(&kept, status);
         abandon(retrieval);
-        (void)dmg_error(status, "%s", sentence);
+        (void)dmg_error_restore(&kept);
     }
     return status;
 }

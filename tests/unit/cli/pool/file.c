@@ -190,7 +190,7 @@ static void hostile_contents_are_refused(void)
     CU_ASSERT_EQUAL(read_with(false, "more", json_true()), DMG_ERR_CORRUPT);
     CU_ASSERT_EQUAL(read_with(false, "dmgraph_pool", json_integer(2)), DMG_ERR_CORRUPT);
     json_t *nodes = json_array();
-    for (int i = 0; i <= DMG_POOL_NODES_MAX; i++) {
+    for (int i = 0; i <= DMG_MEMORY_NODES_MAX; i++) {
         json_array_append_new(
             nodes, json_pack("{s:i, s:i, s:i, s:s}", "pid", 1000, "start_time", 1, "segment_bytes", 1, "address", "a"));
     }

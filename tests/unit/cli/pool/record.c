@@ -19,8 +19,8 @@ static dmg_pool_file example(void)
                           .created_s = 1700000000,
                           .peer_timeout_ns = 5000000000,
                           .token = {7, 8},
-                          .node_count = DMG_POOL_NODES_MAX};
-    for (uint32_t node = 0; node < DMG_POOL_NODES_MAX; node++) {
+                          .node_count = DMG_MEMORY_NODES_MAX};
+    for (uint32_t node = 0; node < DMG_MEMORY_NODES_MAX; node++) {
         pool.nodes[node].process = (dmg_process){.pid = 1000 + (int)node, .start_time = 77};
         pool.nodes[node].segment_bytes = UINT64_C(1) << 30;
         snprintf(pool.nodes[node].address, sizeof pool.nodes[node].address, "cxl_shm:@dmgraph-%u", node);
@@ -46,8 +46,8 @@ static void what_is_written_is_read_with_the_folder(void)
     CU_ASSERT_STRING_EQUAL(read.folder, "/nowhere/here/dmgraph");
     CU_ASSERT_STRING_EQUAL(read.pool.name, "p");
     CU_ASSERT_EQUAL(memcmp(read.pool.token, pool.token, sizeof pool.token), 0);
-    CU_ASSERT_EQUAL(read.pool.node_count, DMG_POOL_NODES_MAX);
-    CU_ASSERT_EQUAL(read.pool.nodes[DMG_POOL_NODES_MAX - 1].process.pid, 1000 + DMG_POOL_NODES_MAX - 1);
+    CU_ASSERT_EQUAL(read.pool.node_count, DMG_MEMORY_NODES_MAX);
+    CU_ASSERT_EQUAL(read.pool.nodes[DMG_MEMORY_NODES_MAX - 1].process.pid, 1000 + DMG_MEMORY_NODES_MAX - 1);
     close(record);
 }
 

@@ -34,9 +34,18 @@ static void the_systems_reason_stays_with_its_error(void)
     CU_ASSERT_EQUAL(dmg_error_number(), EPIPE);
     dmg_error(DMG_ERR_IO, "something else");
     CU_ASSERT_EQUAL(dmg_error_number(), 0);
-    CU_ASSERT_EQUAL(dmg_error_restore(DMG_ERR_IO, ENOSPC, "writing y"), DMG_ERR_IO);
+}
+
+static void a_kept_error_comes_back_and_the_first_one_stays(void)
+{
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, DMG_OK);
+    CU_ASSERT_EQUAL(dmg_error_restore(&kept), DMG_OK);
+    dmg_error_keep(&kept, dmg_error_errno(DMG_ERR_IO, ENOSPC, "writing y"));
+    dmg_error_keep(&kept, dmg_error(DMG_ERR_PEER, "later"));
+    CU_ASSERT_EQUAL(dmg_error_restore(&kept), DMG_ERR_IO);
     CU_ASSERT_EQUAL(dmg_error_number(), ENOSPC);
-    CU_ASSERT_STRING_EQUAL(dmg_error_message(), "writing y");
+    CU_ASSERT_PTR_NOT_NULL(strstr(dmg_error_message(), "writing y"));
 }
 
 static void every_status_has_a_name_and_no_other_number_has(void)
@@ -234,6 +243,7 @@ static void a_log_line_is_an_event_with_pairs_and_small_ones_are_dropped(void)
 static const dmg_test tests[] = {
     DMG_TEST(an_error_keeps_its_sentence_and_takes_prefixes),
     DMG_TEST(the_systems_reason_stays_with_its_error),
+    DMG_TEST(a_kept_error_comes_back_and_the_first_one_stays),
     DMG_TEST(every_status_has_a_name_and_no_other_number_has),
     DMG_TEST(an_error_belongs_to_its_thread),
     DMG_TEST(arithmetic_on_sizes_refuses_to_wrap),

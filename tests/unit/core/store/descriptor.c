@@ -158,7 +158,7 @@ static void every_broken_field_of_a_descriptor_is_refused(void)
         BREAK(out_index.element_bytes, 16),
         BREAK(out_index.node_count, 0),
         BREAK(out_index.node_count, 1),
-        BREAK(out_index.node_count, DMG_RANGE_ARRAY_NODES_MAX + 1),
+        BREAK(out_index.node_count, DMG_MEMORY_NODES_MAX + 1),
         BREAK(out_index.base[0], 0),
         BREAK(out_index.base[0], outside),
         BREAK(out_index.base[0], 4100),

@@ -164,7 +164,7 @@ static void sizes_that_cannot_be_are_refused(void)
     const dmg_mailbox_setup good = {
         .budget = budget, .ranks = 2, .workers = 1, .item_bytes = 8, .buffer_bytes = 8, .buffers_max = 1};
     dmg_mailbox_setup bad[5] = {good, good, good, good, good};
-    bad[0].ranks = DMG_RANKS_MAX + 1;
+    bad[0].ranks = DMG_COMPUTE_NODES_MAX + 1;
     bad[1].buffer_bytes = 7;
     bad[2].buffer_bytes = DMG_MAILBOX_BUFFER_BYTES_MAX + 1;
     bad[3].buffers_max = 0;
