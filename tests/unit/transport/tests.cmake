@@ -21,3 +21,7 @@ dmg_unit_test(link_profiles SOURCES transport/link/profiles.c LINK dmg-transport
 dmg_unit_test(link_channel SOURCES transport/link/channel.c LINK dmg-transport)
 target_compile_definitions(unit-link_profiles PRIVATE LINK_FOLDER="${PROJECT_SOURCE_DIR}/share/links")
 set_tests_properties(unit.link_channel PROPERTIES TIMEOUT 1800)
+
+# The backend of docs/adding-a-backend.md: compiled, so that the page stays true.
+add_library(dmg-example-backend OBJECT ${PROJECT_SOURCE_DIR}/docs/examples/heap_backend.c)
+target_link_libraries(dmg-example-backend PRIVATE dmg-transport)
