@@ -35,7 +35,7 @@ typedef enum dmg_purpose {
 /** serial_parts of a round that nothing overlaps. */
 #define DMG_ROUND_PARTS 1024
 
-/** The operations of one purpose, of all kinds together. */
+/** The operations of one purpose, of all kinds together: counts of 64 bits only. */
 typedef struct dmg_purpose_counters {
     uint64_t operations;
     uint64_t bytes;
@@ -44,6 +44,7 @@ typedef struct dmg_purpose_counters {
     uint64_t sizes[DMG_SIZE_BUCKETS]; /**< of operations and of mapped spans */
 } dmg_purpose_counters;
 
+/** Counts of 64 bits, and nothing else: they are added and subtracted as an array of them. */
 typedef struct dmg_counters {
     uint64_t operations[DMG_OPERATION_KINDS];
     uint64_t bytes[DMG_OPERATION_KINDS];

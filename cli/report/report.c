@@ -4,47 +4,36 @@
 #include "core/base/error.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #define COUNT(value) ((json_int_t)(value))
 
-static uint64_t *counter_field(dmg_counters *counters, size_t index)
-{
-    uint64_t *const fields[] = {&counters->rings,
-                                &counters->mapped_spans,
-                                &counters->mapped_bytes,
-                                &counters->mapped_lines,
-                                &counters->mapped_atomics,
-                                &counters->mapped_waits,
-                                &counters->lines_written_back,
-                                &counters->lines_invalidated,
-                                &counters->message_lines,
-                                &counters->waits,
-                                &counters->lost_swaps,
-                                &counters->wait_ns,
-                                &counters->message_wait_ns,
-                                &counters->post_ns,
-                                &counters->modelled_ns};
-    return index < sizeof fields / sizeof fields[0] ? fields[index] : NULL;
-}
+/** A count of its own, and its key in reports. */
+typedef struct counter_key {
+    const char *key;
+    size_t offset; /* in dmg_counters */
+} counter_key;
 
-static const char *const counter_names[] = {"rings",
-                                            "in_place_spans",
-                                            "in_place_bytes",
-                                            "in_place_lines",
-                                            "in_place_atomics",
-                                            "in_place_waits",
-                                            "lines_written_back",
-                                            "lines_invalidated",
-                                            "message_lines",
-                                            "waits",
-                                            "lost_swaps",
-                                            "wait_ns",
-                                            "message_wait_ns",
-                                            "post_ns",
-                                            "modelled_ns",
-                                            NULL};
+static const counter_key counter_keys[] = {
+    {"rings", offsetof(dmg_counters, rings)},
+    {"in_place_spans", offsetof(dmg_counters, mapped_spans)},
+    {"in_place_bytes", offsetof(dmg_counters, mapped_bytes)},
+    {"in_place_lines", offsetof(dmg_counters, mapped_lines)},
+    {"in_place_atomics", offsetof(dmg_counters, mapped_atomics)},
+    {"in_place_waits", offsetof(dmg_counters, mapped_waits)},
+    {"lines_written_back", offsetof(dmg_counters, lines_written_back)},
+    {"lines_invalidated", offsetof(dmg_counters, lines_invalidated)},
+    {"message_lines", offsetof(dmg_counters, message_lines)},
+    {"waits", offsetof(dmg_counters, waits)},
+    {"lost_swaps", offsetof(dmg_counters, lost_swaps)},
+    {"wait_ns", offsetof(dmg_counters, wait_ns)},
+    {"message_wait_ns", offsetof(dmg_counters, message_wait_ns)},
+    {"post_ns", offsetof(dmg_counters, post_ns)},
+    {"modelled_ns", offsetof(dmg_counters, modelled_ns)},
+};
+#define COUNTER_KEYS (sizeof counter_keys / sizeof counter_keys[0])
 
 static json_t *sizes_json(const uint64_t sizes[DMG_SIZE_BUCKETS])
 {
@@ -76,15 +65,16 @@ static json_t *purpose_json(const dmg_purpose_counters *purpose, bool with_sizes
 json_t *dmg_counters_json(const dmg_counters *counters, bool with_sizes)
 {
     json_t *object = json_object();
-    dmg_counters copy = *counters;
     for (int kind = 0; kind < DMG_OPERATION_KINDS; kind++) {
         json_object_set_new(object, dmg_operation_kind_name((dmg_operation_kind)kind),
                             json_pack("{s:I, s:I, s:I, s:f}", "operations", COUNT(counters->operations[kind]), "bytes",
                                       COUNT(counters->bytes[kind]), "rounds", COUNT(counters->rounds[kind]),
                                       "serial_rounds", (double)counters->serial_parts[kind] / DMG_ROUND_PARTS));
     }
-    for (size_t index = 0; counter_names[index]; index++) {
-        json_object_set_new(object, counter_names[index], json_integer(COUNT(*counter_field(&copy, index))));
+    for (size_t index = 0; index < COUNTER_KEYS; index++) {
+        const counter_key *counter = &counter_keys[index];
+        const uint64_t *count = (const uint64_t *)((const char *)counters + counter->offset);
+        json_object_set_new(object, counter->key, json_integer(COUNT(*count)));
     }
     if (with_sizes) {
         json_object_set_new(object, "sizes", sizes_json(counters->sizes));
@@ -155,8 +145,9 @@ dmg_status dmg_counters_from_json(json_t *object, dmg_counters *counters)
         }
         counters->serial_parts[kind] = (uint64_t)llround(serial_rounds * DMG_ROUND_PARTS);
     }
-    for (size_t index = 0; counter_names[index] && status == DMG_OK; index++) {
-        status = take_count(object, counter_names[index], counter_field(counters, index));
+    for (size_t index = 0; index < COUNTER_KEYS && status == DMG_OK; index++) {
+        const counter_key *counter = &counter_keys[index];
+        status = take_count(object, counter->key, (uint64_t *)((char *)counters + counter->offset));
     }
     take_sizes(json_object_get(object, "sizes"), counters->sizes);
     take_sizes(json_object_get(object, "in_place_sizes"), counters->mapped_sizes);

@@ -2,6 +2,7 @@
 #include "formats/graph_builder.h"
 #include "formats/kronecker.h"
 #include "unit/formats/support.h"
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 
 #include <math.h>
@@ -137,7 +138,7 @@ static void compare_with_naive(const dmg_graph *graph, const naive *expected, bo
     free(reversed);
 }
 
-static void check_case(uint64_t *state, uint64_t edge_count, uint64_t id_count, uint64_t spread, uint64_t base,
+static void check_case(dmg_random *random, uint64_t edge_count, uint64_t id_count, uint64_t spread, uint64_t base,
                        uint32_t flags)
 {
     dmg_builder_options options = {.is_directed = flags & 1,
@@ -150,10 +151,10 @@ static void check_case(uint64_t *state, uint64_t edge_count, uint64_t id_count, 
     CU_ASSERT_PTR_NOT_NULL_FATAL(edges);
     CU_ASSERT_EQUAL_FATAL(dmg_graph_builder_create(&options, &builder), DMG_OK);
     for (uint64_t i = 0; i < edge_count; i++) {
-        double weight = (double)(support_random(state) % 9) - 2;
+        double weight = (double)(dmg_random_next(random) % 9) - 2;
         weight = (flags & 32) && i > edge_count / 2 ? weight / 4 : weight;
-        edges[i] = (arc){base + support_random(state) % id_count * spread,
-                         base + support_random(state) % id_count * spread, options.is_weighted ? weight : 0};
+        edges[i] = (arc){base + dmg_random_next(random) % id_count * spread,
+                         base + dmg_random_next(random) % id_count * spread, options.is_weighted ? weight : 0};
         CU_ASSERT_EQUAL(dmg_graph_builder_add(builder, edges[i].source, edges[i].destination, weight), DMG_OK);
     }
     naive expected = build_naively(edges, edge_count, &options);
@@ -175,17 +176,17 @@ static void check_case(uint64_t *state, uint64_t edge_count, uint64_t id_count, 
 
 static void random_graphs_are_what_a_naive_builder_makes(void)
 {
-    uint64_t state = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     static const uint64_t spreads[] = {1, 3, 1000003, UINT64_C(1) << 33};
     for (uint32_t flags = 0; flags < 64; flags++) {
         for (size_t s = 0; s < sizeof spreads / sizeof spreads[0]; s++) {
-            check_case(&state, support_random(&state) % 300, 1 + support_random(&state) % 40, spreads[s],
-                       support_random(&state) % 5, flags);
+            check_case(&random, dmg_random_next(&random) % 300, 1 + dmg_random_next(&random) % 40, spreads[s],
+                       dmg_random_next(&random) % 5, flags);
         }
-        check_case(&state, 5000, 100, 1, UINT64_MAX - 99, flags);
+        check_case(&random, 5000, 100, 1, UINT64_MAX - 99, flags);
     }
-    check_case(&state, 60000, 30000, UINT64_C(0x123456789), 7, 16 + 1 + 8);
-    check_case(&state, 60000, 3, 1, 0, 16 + 32);
+    check_case(&random, 60000, 30000, UINT64_C(0x123456789), 7, 16 + 1 + 8);
+    check_case(&random, 60000, 3, 1, 0, 16 + 32);
 }
 
 static void ids_that_turn_wide_midway_keep_their_edges(void)

@@ -1,5 +1,6 @@
 /* gzip, zstd and xz: recognised by content, and never a smaller graph. */
 #include "unit/formats/support.h"
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 
 #include <stdio.h>
@@ -96,10 +97,10 @@ static void a_truncation_far_behind_the_first_buffer_is_refused(void)
     size_t capacity = 4 << 20;
     char *text = malloc(capacity);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    uint64_t state = 1;
+    dmg_random random = {1};
     for (size_t i = 0; i + 16 <= capacity; i += 16) {
         for (int k = 0; k < 15; k++) {
-            text[i + (size_t)k] = k == 7 ? ' ' : (char)('0' + support_random(&state) % 10);
+            text[i + (size_t)k] = k == 7 ? ' ' : (char)('0' + dmg_random_next(&random) % 10);
         }
         text[i + 15] = '\n';
     }

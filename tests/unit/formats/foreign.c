@@ -1,5 +1,6 @@
 /* Files of other kinds and formats are refused for what they are; edge lists are read, whatever they are called. */
 #include "unit/formats/support.h"
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 
 #include <stdio.h>
@@ -97,9 +98,9 @@ static void a_tar_archive_is_named_also_when_it_is_compressed(void)
 static void numbers_that_look_random_are_binary_data(void)
 {
     unsigned char bytes[4096];
-    uint64_t state = 7;
+    dmg_random random = {7};
     for (size_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = (unsigned char)(support_random(&state) >> 56);
+        bytes[i] = (unsigned char)(dmg_random_next(&random) >> 56);
     }
     memcpy(bytes, "1 2 3 4 ", 8); /* no signature by chance */
     expect_refused("graph", bytes, sizeof bytes, NULL, "binary data");

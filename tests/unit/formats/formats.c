@@ -1,6 +1,7 @@
 /* Text edge lists. */
 #include "formats/weight.h"
 #include "unit/formats/support.h"
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 
 #include <stdio.h>
@@ -143,11 +144,11 @@ static void weights_are_rounded_once_like_the_compiler_does(void)
 
 static void a_decimal_of_six_digits_comes_back(void)
 {
-    uint64_t state = 11;
+    dmg_random random = {11};
     for (int power = -15; power <= 20; power++) {
         for (int i = 0; i < 2000; i++) {
             char text[32];
-            uint64_t digits = support_random(&state) % 1000000;
+            uint64_t digits = dmg_random_next(&random) % 1000000;
             snprintf(text, sizeof text, "%s%ue%d", i % 2 ? "-" : "", (unsigned int)digits, power);
             double number = strtod(text, NULL);
             CU_ASSERT_EQUAL(dmg_weight_decimal((float)number), number);

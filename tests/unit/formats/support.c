@@ -188,12 +188,3 @@ unsigned char *support_compress(const char *kind, const void *bytes, size_t coun
     }
     return out;
 }
-
-uint64_t support_random(uint64_t *state)
-{
-    *state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}

@@ -43,7 +43,4 @@ bool support_same_graphs(const dmg_graph *a, const dmg_graph *b);
 /** Compress into a new block of memory, to be freed: kind is "gzip", "zstd" or "xz". */
 unsigned char *support_compress(const char *kind, const void *bytes, size_t count, size_t *compressed);
 
-/** A small random number generator, the same everywhere. */
-uint64_t support_random(uint64_t *state);
-
 #endif

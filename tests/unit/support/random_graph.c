@@ -26,19 +26,6 @@ static void *allocate(size_t count, size_t bytes)
     return memory;
 }
 
-uint64_t dmg_random_next(dmg_random *random)
-{
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-uint64_t dmg_random_below(dmg_random *random, uint64_t limit)
-{
-    return limit > 0 ? dmg_random_next(random) % limit : 0;
-}
-
 static void add(arc_list *list, test_arc arc)
 {
     if (list->count == list->capacity) {

@@ -6,15 +6,7 @@
 #define DMG_TEST_SUPPORT_RANDOM_GRAPH_H
 
 #include "formats/graph.h"
-
-typedef struct dmg_random {
-    uint64_t state;
-} dmg_random;
-
-/** The next 64 random bits (splitmix64). */
-uint64_t dmg_random_next(dmg_random *random);
-/** Uniform in [0, limit), near enough for tests; 0 when limit is 0. */
-uint64_t dmg_random_below(dmg_random *random, uint64_t limit);
+#include "unit/support/random.h"
 
 typedef struct dmg_random_graph_options {
     uint64_t vertex_count;

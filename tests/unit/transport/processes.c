@@ -30,15 +30,6 @@ bool test_node_serves(test_pool *pool, uint16_t node)
            dmg_read(pool->channel, dmg_address_make(node, 64), &value, sizeof value) == DMG_OK;
 }
 
-uint64_t test_random_next(uint64_t *state)
-{
-    *state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 const char *test_given_transport(void)
 {
     return getenv("DMGRAPH_TEST_TRANSPORT");

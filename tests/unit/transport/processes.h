@@ -97,8 +97,6 @@ dmg_status test_ask(dmg_channel *channel, uint16_t node, uint32_t type, void *an
 
 /** Whether a node answers a message and a read. */
 bool test_node_serves(test_pool *pool, uint16_t node);
-/** The next number of a sequence (splitmix64). */
-uint64_t test_random_next(uint64_t *state);
 
 /** The transport that DMGRAPH_TEST_TRANSPORT names, or NULL: one that this machine has and others have not, an RDMA
  * device say. */

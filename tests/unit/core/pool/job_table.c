@@ -1,6 +1,7 @@
 /*
  * The table of jobs, as node 0 keeps it: every stage, every way to fail, and that each request is answered once.
  */
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 
 #include "core/base/error.h"
@@ -10,15 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-static uint64_t random_next(uint64_t *state)
-{
-    /* Weyl sequence, mixed (splitmix64). */
-    uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
-    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
 
 static bool message_has(const char *words)
 {
@@ -140,7 +132,7 @@ static void joining_ends_when_all_have_come(void)
 static void a_barrier_reduces_in_the_order_of_ranks(void)
 {
     unsigned long long seed = dmg_test_seed();
-    uint64_t state = seed;
+    dmg_random random = {seed};
     table_open();
     enum { SIZE = 5 };
     uint64_t job = table_start_job("reduce", SIZE);
@@ -151,24 +143,24 @@ static void a_barrier_reduces_in_the_order_of_ranks(void)
         uint32_t order[SIZE];
         for (uint32_t rank = 0; rank < SIZE; rank++) {
             for (uint32_t index = 0; index < DMG_REDUCE_SUMS; index++) {
-                in[rank].sums[index] = random_next(&state);
+                in[rank].sums[index] = dmg_random_next(&random);
                 expected.sums[index] += in[rank].sums[index];
             }
             for (uint32_t index = 0; index < DMG_REDUCE_REALS; index++) {
                 /* Of very different sizes, so that the order matters. */
-                in[rank].reals[index] = (double)(random_next(&state) >> (random_next(&state) % 60)) / 3;
+                in[rank].reals[index] = (double)(dmg_random_next(&random) >> (dmg_random_next(&random) % 60)) / 3;
                 expected.reals[index] += in[rank].reals[index];
             }
             for (uint32_t index = 0; index < 2; index++) {
-                uint64_t least = in[rank].least[index] = random_next(&state);
-                uint64_t most = in[rank].most[index] = random_next(&state);
+                uint64_t least = in[rank].least[index] = dmg_random_next(&random);
+                uint64_t most = in[rank].most[index] = dmg_random_next(&random);
                 expected.least[index] = least < expected.least[index] ? least : expected.least[index];
                 expected.most[index] = most > expected.most[index] ? most : expected.most[index];
             }
             order[rank] = rank;
         }
         for (uint32_t index = SIZE; index-- > 1;) {
-            uint32_t other = (uint32_t)(random_next(&state) % (index + 1));
+            uint32_t other = (uint32_t)(dmg_random_next(&random) % (index + 1));
             uint32_t swapped = order[index];
             order[index] = order[other];
             order[other] = swapped;
@@ -374,18 +366,18 @@ static void no_client_takes_all_jobs(void)
 static void random_requests_never_answer_a_token_twice(void)
 {
     unsigned long long seed = dmg_test_seed();
-    uint64_t state = seed;
+    dmg_random random = {seed};
     table_open();
     uint32_t wrong = 0;
     for (uint64_t token = 1; token < TOKENS_MAX; token++) {
-        uint64_t client = 1 + random_next(&state) % 6;
-        uint64_t job = 1 + random_next(&state) % (2 + token / 100);
-        uint32_t rank = (uint32_t)(random_next(&state) % 3);
-        uint32_t size = 1 + (uint32_t)(random_next(&state) % 3);
-        char name[2] = {(char)('a' + random_next(&state) % 3), 0};
+        uint64_t client = 1 + dmg_random_next(&random) % 6;
+        uint64_t job = 1 + dmg_random_next(&random) % (2 + token / 100);
+        uint32_t rank = (uint32_t)(dmg_random_next(&random) % 3);
+        uint32_t size = 1 + (uint32_t)(dmg_random_next(&random) % 3);
+        char name[2] = {(char)('a' + dmg_random_next(&random) % 3), 0};
         dmg_status status = DMG_OK;
         bool keeps = true;
-        switch (random_next(&state) % 12) {
+        switch (dmg_random_next(&random) % 12) {
         case 0:
         case 1:
         case 2:
@@ -399,7 +391,7 @@ static void random_requests_never_answer_a_token_twice(void)
         case 6:
         case 7:
         case 8:
-            status = dmg_job_table_barrier(table, client, token, job, rank, random_next(&state) % 2, NULL);
+            status = dmg_job_table_barrier(table, client, token, job, rank, dmg_random_next(&random) % 2, NULL);
             break;
         case 9:
             status = dmg_job_table_abort(table, client, job, rank, DMG_ERR_IO, "why not", &first);
@@ -410,7 +402,7 @@ static void random_requests_never_answer_a_token_twice(void)
             keeps = false;
             break;
         default:
-            dmg_job_table_client_gone(table, client, random_next(&state) % 2 ? DMG_OK : DMG_ERR_PEER);
+            dmg_job_table_client_gone(table, client, dmg_random_next(&random) % 2 ? DMG_OK : DMG_ERR_PEER);
             keeps = false;
             break;
         }

@@ -6,6 +6,7 @@
 #define DMG_TEST_CORE_POOL_MEMBERS_H
 
 #include "core/pool/pool.h"
+#include "core/pool/protocol.h"
 #include "unit/support/pool_fixture.h"
 #include "unit/support/suite.h"
 
@@ -18,6 +19,13 @@ void start(uint32_t node_count, uint64_t segment_bytes);
 void stop(void);
 /** True when so many bytes are allocated on each node; what follows from a death may take a moment. */
 bool usage_becomes(uint64_t wanted);
+
+/** A message that asks for the update of one attribute. */
+typedef struct one_update {
+    dmg_pool_update_request request;
+    uint32_t index;
+    uint32_t value[2];
+} one_update;
 
 /** A member of a job, in a thread and with a client of its own. */
 typedef struct member member;

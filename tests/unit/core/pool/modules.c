@@ -2,6 +2,7 @@
  * The parts of a memory node that need no transport: the page allocator, the segment allocator, the catalog and the
  * references of jobs.
  */
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 
 #include "core/arena/jemalloc_arena.h"
@@ -20,15 +21,6 @@
 
 #define MIB  (UINT64_C(1) << 20)
 #define PAGE UINT64_C(4096)
-
-static uint64_t random_next(uint64_t *state)
-{
-    /* Weyl sequence, mixed (splitmix64). */
-    uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
-    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
 
 static bool message_has(const char *words)
 {
@@ -105,8 +97,7 @@ static segment segment_open_with(uint64_t bytes, const dmg_segment_arena_operati
     segment made = {.bytes = bytes};
     made.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(made.memory, MAP_FAILED);
-    CU_ASSERT_EQUAL_FATAL(dmg_segment_allocator_create(made.memory, bytes, arena, &made.allocator),
-                          DMG_OK);
+    CU_ASSERT_EQUAL_FATAL(dmg_segment_allocator_create(made.memory, bytes, arena, &made.allocator), DMG_OK);
     return made;
 }
 
@@ -152,7 +143,7 @@ static bool bytes_are(const unsigned char *bytes, uint64_t count, unsigned char 
 static void expect_sound_extents(const dmg_segment_arena_operations *arena)
 {
     unsigned long long seed = dmg_test_seed();
-    uint64_t state = seed;
+    dmg_random random = {seed};
     segment used = segment_open_with(64 * MIB, arena);
     struct {
         uint64_t offset;
@@ -162,9 +153,9 @@ static void expect_sound_extents(const dmg_segment_arena_operations *arena)
     uint32_t count = 0;
     uint32_t wrong = 0;
     for (uint32_t step = 0; step < 4000; step++) {
-        if (count < LIVE_MAX && random_next(&state) % 100 < 55) {
-            uint64_t limit = random_next(&state) % 10 == 0 ? 4 * MIB : 300000;
-            uint64_t bytes = 1 + random_next(&state) % limit;
+        if (count < LIVE_MAX && dmg_random_next(&random) % 100 < 55) {
+            uint64_t limit = dmg_random_next(&random) % 10 == 0 ? 4 * MIB : 300000;
+            uint64_t bytes = 1 + dmg_random_next(&random) % limit;
             uint64_t offset;
             if (segment_allocate(&used, bytes, 0, &offset) != DMG_OK) {
                 continue;
@@ -177,7 +168,7 @@ static void expect_sound_extents(const dmg_segment_arena_operations *arena)
             memset(used.memory + offset, live[count].value, bytes);
             count++;
         } else if (count > 0) {
-            uint32_t index = (uint32_t)(random_next(&state) % count);
+            uint32_t index = (uint32_t)(dmg_random_next(&random) % count);
             wrong += !bytes_are(used.memory + live[index].offset, live[index].bytes, live[index].value);
             wrong += dmg_segment_allocator_free(used.allocator, live[index].offset) != DMG_OK;
             live[index] = live[--count];

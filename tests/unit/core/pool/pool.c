@@ -3,6 +3,7 @@
  * pool_jobs.c and pool_deaths.c.
  */
 #include "unit/core/pool/members.h"
+#include "unit/support/random.h"
 
 #include "core/base/error.h"
 #include "core/pool/combine.h"
@@ -15,15 +16,6 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-
-static uint64_t random_next(uint64_t *state)
-{
-    /* Weyl sequence, mixed (splitmix64). */
-    uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
-    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
 
 static bool message_has(const char *words)
 {
@@ -96,7 +88,7 @@ static void large_extents_are_zeroed_in_several_steps(void)
 
 static void random_extents_keep_what_was_written(void)
 {
-    uint64_t state = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     unsigned char *buffer = malloc(BYTES_MAX);
     CU_ASSERT_PTR_NOT_NULL_FATAL(buffer);
     struct {
@@ -108,8 +100,8 @@ static void random_extents_keep_what_was_written(void)
     uint32_t wrong = 0;
     start(2, 3 * MIB);
     for (uint32_t step = 0; step < 500; step++) {
-        if (count < LIVE_MAX && random_next(&state) % 100 < 60) {
-            uint64_t bytes = 1 + random_next(&state) % BYTES_MAX;
+        if (count < LIVE_MAX && dmg_random_next(&random) % 100 < 60) {
+            uint64_t bytes = 1 + dmg_random_next(&random) % BYTES_MAX;
             dmg_address address;
             dmg_status status = dmg_pool_allocate(channel, (uint16_t)(step % 2), pool.job.id, bytes, &address);
             if (status != DMG_OK) {
@@ -124,7 +116,7 @@ static void random_extents_keep_what_was_written(void)
             wrong += dmg_write(channel, buffer, address, bytes) != DMG_OK;
             count++;
         } else if (count > 0) {
-            uint32_t index = (uint32_t)(random_next(&state) % count);
+            uint32_t index = (uint32_t)(dmg_random_next(&random) % count);
             wrong += dmg_read(channel, live[index].address, buffer, live[index].bytes) != DMG_OK ||
                      !bytes_are(buffer, live[index].bytes, live[index].value);
             wrong += dmg_pool_free(channel, live[index].address) != DMG_OK;
@@ -232,7 +224,7 @@ static void catalog_names_and_values_have_limits(void)
 /* ---- range arrays ---- */
 
 /* Writes and reads random pieces, and compares with an array of our own. */
-static void check_range_array(uint64_t count, uint32_t element_bytes, uint64_t *state)
+static void check_range_array(uint64_t count, uint32_t element_bytes, dmg_random *random)
 {
     dmg_range_array array;
     CU_ASSERT_EQUAL_FATAL(dmg_range_array_allocate(channel, pool.job.id, count, element_bytes, &array), DMG_OK);
@@ -256,12 +248,12 @@ static void check_range_array(uint64_t count, uint32_t element_bytes, uint64_t *
         wrong += dmg_range_array_run(&array, index, count - index) != array.ends[node] - index;
     }
     for (int round = 0; round < 12; round++) {
-        uint64_t first = count == 0 ? 0 : random_next(state) % count;
-        uint64_t length = round == 0 ? count : random_next(state) % (count - first + 1);
+        uint64_t first = count == 0 ? 0 : dmg_random_next(random) % count;
+        uint64_t length = round == 0 ? count : dmg_random_next(random) % (count - first + 1);
         first = round == 0 ? 0 : first;
         dmg_completion completion = {0};
         for (uint64_t at = first * element_bytes; at < (first + length) * element_bytes; at++) {
-            expected[at] = (unsigned char)random_next(state);
+            expected[at] = (unsigned char)dmg_random_next(random);
         }
         dmg_range_array_post_write(channel, &array, first, length, expected + first * element_bytes, &completion);
         wrong += dmg_wait(channel, &completion) != DMG_OK;
@@ -279,14 +271,14 @@ static void check_range_array(uint64_t count, uint32_t element_bytes, uint64_t *
 static void range_arrays_span_their_nodes(void)
 {
     static const uint64_t counts[] = {0, 1, 63, 64, 65, 127, 128, 129, 192, 193, 1000, 4096, 10007};
-    uint64_t state = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     for (uint32_t node_count = 1; node_count <= 3; node_count++) {
         start(node_count, 4 * MIB);
         for (size_t index = 0; index < sizeof counts / sizeof counts[0]; index++) {
-            check_range_array(counts[index], 8, &state);
+            check_range_array(counts[index], 8, &random);
         }
-        check_range_array(10007, 1, &state);
-        check_range_array(777, 12, &state);
+        check_range_array(10007, 1, &random);
+        check_range_array(777, 12, &random);
         for (uint16_t node = 0; node < node_count; node++) {
             CU_ASSERT_EQUAL(allocated_on(node), 0);
         }
@@ -505,12 +497,6 @@ static void bad_values_are_answered_with_an_error(void)
 }
 
 /* One update, whose request is changed field by field. */
-typedef struct one_update {
-    dmg_pool_update_request request;
-    uint32_t index;
-    uint32_t value[2];
-} one_update;
-
 static void updates_that_lead_out_of_the_segment_are_refused(void)
 {
     start(1, 2 * MIB);
@@ -591,20 +577,20 @@ static void what_a_node_did_for_others_is_counted(void)
 
 static void random_requests_do_no_harm(void)
 {
-    uint64_t state = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     start(2, 2 * MIB);
     static char payload[DMG_MESSAGE_BYTES_MAX];
     for (uint32_t round = 0; round < 2000; round++) {
         uint32_t type =
-            DMG_POOL_ALLOCATE + (uint32_t)(random_next(&state) % (DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALLOCATE));
-        size_t bytes = random_next(&state) % sizeof payload;
-        if (type < DMG_POOL_MESSAGE_TYPE_END && random_next(&state) % 4 != 0) {
+            DMG_POOL_ALLOCATE + (uint32_t)(dmg_random_next(&random) % (DMG_POOL_MESSAGE_TYPE_END - DMG_POOL_ALLOCATE));
+        size_t bytes = dmg_random_next(&random) % sizeof payload;
+        if (type < DMG_POOL_MESSAGE_TYPE_END && dmg_random_next(&random) % 4 != 0) {
             bytes = request_bytes[type - DMG_POOL_ALLOCATE];
         }
         /* Small numbers now and then, which get further than large ones. */
-        uint64_t mask = random_next(&state) % 3 == 0 ? 3 : UINT64_MAX;
-        for (size_t at = 0; at < sizeof payload; at += sizeof state) {
-            uint64_t word = random_next(&state) & mask;
+        uint64_t mask = dmg_random_next(&random) % 3 == 0 ? 3 : UINT64_MAX;
+        for (size_t at = 0; at < sizeof payload; at += sizeof(uint64_t)) {
+            uint64_t word = dmg_random_next(&random) & mask;
             memcpy(payload + at, &word, sizeof word);
         }
         dmg_pool_header header = dmg_pool_header_make();

@@ -90,12 +90,6 @@ static void a_job_cannot_free_or_keep_the_memory_of_another(void)
 }
 
 /* One update of attribute 0, whose activation bit is at another place. */
-typedef struct one_update {
-    dmg_pool_update_request request;
-    uint32_t index;
-    uint32_t value[2];
-} one_update;
-
 static void a_job_cannot_have_the_attributes_of_another_updated(void)
 {
     start(1, 4 * MIB);

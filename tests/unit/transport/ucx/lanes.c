@@ -8,6 +8,7 @@
 #include "unit/transport/ucx/lanes.h"
 #include "core/base/clock.h"
 #include "transport/ucx/ucx.h"
+#include "unit/support/random.h"
 #include "unit/support/suite.h"
 #include "unit/transport/processes.h"
 
@@ -160,7 +161,7 @@ static uint32_t copy_queues(const dmg_ucx_segment *segment, mapping *mappings)
     return count;
 }
 
-static void serve_lanes(const char *transports, uint64_t *random)
+static void serve_lanes(const char *transports, dmg_random *random)
 {
     const dmg_segment_options options = {.bytes = SEGMENT_BYTES, .numa_node = -1};
     static offer given;
@@ -187,7 +188,7 @@ static void serve_lanes(const char *transports, uint64_t *random)
     CU_ASSERT_TRUE(count > 0);
     for (int kills = 0; kills < KILLS; kills++) {
         pid_t client = start_client(&given);
-        dmg_sleep_ns(test_random_next(random) % PAUSE_NS_MAX);
+        dmg_sleep_ns(dmg_random_next(random) % PAUSE_NS_MAX);
         test_process_kill(client);
     }
     /* A client that nobody kills visits, and visits again. */
@@ -215,7 +216,7 @@ static void serve_lanes(const char *transports, uint64_t *random)
 
 void lanes_write_nothing_into_their_memory_nodes_queues(void)
 {
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     serve_lanes("posix", &random);
     serve_lanes("sysv", &random);
 }

@@ -1,5 +1,6 @@
 #include "unit/transport/ucx/ports.h"
 #include "core/base/clock.h"
+#include "unit/support/random.h"
 #include "unit/transport/processes.h"
 
 #include <arpa/inet.h>
@@ -116,7 +117,7 @@ void garbage_on_any_port_leaves_the_node_serving(void)
 {
     test_transport = "ucx:data=message,port=0";
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     open_port ports[PORTS_MAX];
     uint32_t count = open_ports(pool.nodes[0].process, ports);
     CU_ASSERT_EQUAL(count, 1);
@@ -126,9 +127,9 @@ void garbage_on_any_port_leaves_the_node_serving(void)
             CU_ASSERT_EQUAL_FATAL(connect(stranger, (struct sockaddr *)&ports[i].address, sizeof ports[i].address), 0);
             uint64_t garbage[512];
             for (size_t j = 0; j < sizeof garbage / sizeof garbage[0]; j++) {
-                garbage[j] = test_random_next(&random);
+                garbage[j] = dmg_random_next(&random);
             }
-            (void)!send(stranger, garbage, test_random_next(&random) % sizeof garbage, MSG_NOSIGNAL);
+            (void)!send(stranger, garbage, dmg_random_next(&random) % sizeof garbage, MSG_NOSIGNAL);
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
             close(stranger);
         }

@@ -4,6 +4,7 @@
  */
 #include "unit/transport/ucx/protocol.h"
 #include "core/base/clock.h"
+#include "unit/support/random.h"
 #include "unit/transport/processes.h"
 #include "unit/transport/ucx/liar.h"
 
@@ -350,18 +351,18 @@ void client_that_takes_no_answers_is_cut_off(void)
 }
 
 /* A frame of several records, most of them right, with some bytes changed. */
-static void craft_fuzz(crafted *frame, uint64_t *random)
+static void craft_fuzz(crafted *frame, dmg_random *random)
 {
     static const uint32_t kinds[] = {DMG_UCX_READ, DMG_UCX_WRITE, DMG_UCX_CAS, DMG_UCX_FAA, DMG_UCX_CALL};
     memset(frame, 0, sizeof *frame);
     frame->header = (dmg_ucx_header){.magic = DMG_UCX_MAGIC, .kind = DMG_UCX_REQUESTS};
-    uint32_t records = (uint32_t)(test_random_next(random) % 20);
+    uint32_t records = (uint32_t)(dmg_random_next(random) % 20);
     uint32_t used = 0;
     for (uint32_t i = 0; i < records; i++) {
-        dmg_ucx_request request = {.kind = kinds[test_random_next(random) % 5],
-                                   .bytes = (uint32_t)(test_random_next(random) % 600)};
-        request.id = test_random_next(random);
-        request.offset = request.kind == DMG_UCX_CALL ? TEST_ECHO : test_random_next(random) % (2 * TEST_SEGMENT_BYTES);
+        dmg_ucx_request request = {.kind = kinds[dmg_random_next(random) % 5],
+                                   .bytes = (uint32_t)(dmg_random_next(random) % 600)};
+        request.id = dmg_random_next(random);
+        request.offset = request.kind == DMG_UCX_CALL ? TEST_ECHO : dmg_random_next(random) % (2 * TEST_SEGMENT_BYTES);
         if (request.kind == DMG_UCX_CAS || request.kind == DMG_UCX_FAA) {
             request.bytes = request.kind == DMG_UCX_CAS ? 16 : 8;
         }
@@ -371,15 +372,15 @@ static void craft_fuzz(crafted *frame, uint64_t *random)
     frame->header.count = records;
     frame->header.bytes = used;
     frame->payload_bytes = used;
-    uint32_t changes = (uint32_t)(test_random_next(random) % 4);
+    uint32_t changes = (uint32_t)(dmg_random_next(random) % 4);
     for (uint32_t i = 0; i < changes && used > 0; i++) {
-        frame->payload[test_random_next(random) % used] ^= (uint8_t)test_random_next(random);
+        frame->payload[dmg_random_next(random) % used] ^= (uint8_t)dmg_random_next(random);
     }
-    if (test_random_next(random) % 4 == 0) {
-        frame->header.count ^= (uint32_t)(1u << test_random_next(random) % 32);
+    if (dmg_random_next(random) % 4 == 0) {
+        frame->header.count ^= (uint32_t)(1u << dmg_random_next(random) % 32);
     }
-    if (test_random_next(random) % 4 == 0) {
-        frame->header.bytes = (uint32_t)(test_random_next(random) % (used + 64));
+    if (dmg_random_next(random) % 4 == 0) {
+        frame->header.bytes = (uint32_t)(dmg_random_next(random) % (used + 64));
     }
     for (uint32_t at = 0; at + 8 <= used; at += 8) {
         /* A fuzzer that happened to tell the node to stop would prove nothing. */
@@ -395,7 +396,7 @@ void fuzzed_frames_leave_the_node_serving(void)
 {
     test_transport = "ucx:data=message";
     test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     test_liar liar = {0};
     bool is_open = false;
     for (uint32_t round = 0; round < FUZZ_ROUNDS; round++) {
@@ -405,8 +406,8 @@ void fuzzed_frames_leave_the_node_serving(void)
         }
         crafted frame;
         craft_fuzz(&frame, &random);
-        if (test_random_next(&random) % 16 == 0) {
-            frame.header.kind = (uint32_t)test_random_next(&random) % 8;
+        if (dmg_random_next(&random) % 16 == 0) {
+            frame.header.kind = (uint32_t)dmg_random_next(&random) % 8;
         }
         send_crafted(&liar, &frame);
         CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));

@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "transport/core.h"
+#include "unit/support/random.h"
 #include "unit/transport/processes.h"
 #include "unit/transport/ucx/lanes.h"
 #include "unit/transport/ucx/limits.h"
@@ -218,13 +219,13 @@ typedef struct flood_buffers {
 } flood_buffers;
 
 /* Post a batch of every kind of operation to one node. */
-static void post_flood(dmg_channel *channel, uint16_t node, flood_buffers *flood, uint64_t *random,
+static void post_flood(dmg_channel *channel, uint16_t node, flood_buffers *flood, dmg_random *random,
                        dmg_completion *completion)
 {
     for (uint32_t i = 0; i < FLOOD_BATCH; i++) {
-        dmg_address at = dmg_address_make(node, FLOOD_SLICE + test_random_next(random) % FLOOD_SLICE / 8 * 8);
-        uint64_t bytes = 1 + test_random_next(random) % sizeof flood->bytes[i];
-        switch (test_random_next(random) % 5) {
+        dmg_address at = dmg_address_make(node, FLOOD_SLICE + dmg_random_next(random) % FLOOD_SLICE / 8 * 8);
+        uint64_t bytes = 1 + dmg_random_next(random) % sizeof flood->bytes[i];
+        switch (dmg_random_next(random) % 5) {
         case 0:
             dmg_post_read(channel, at, flood->bytes[i], bytes, completion);
             break;
@@ -232,7 +233,7 @@ static void post_flood(dmg_channel *channel, uint16_t node, flood_buffers *flood
             dmg_post_write(channel, flood->bytes[i], at, bytes, completion);
             break;
         case 2:
-            dmg_post_cas64(channel, at, 0, test_random_next(random), &flood->words[i], completion);
+            dmg_post_cas64(channel, at, 0, dmg_random_next(random), &flood->words[i], completion);
             break;
         case 3:
             dmg_post_faa64(channel, at, 1, &flood->words[i], completion);
@@ -248,7 +249,7 @@ static void post_flood(dmg_channel *channel, uint16_t node, flood_buffers *flood
 static int flood_main(char **argv)
 {
     test_transport = argv[0];
-    uint64_t random = strtoull(argv[1], NULL, 10);
+    dmg_random random = {strtoull(argv[1], NULL, 10)};
     dmg_client_options options = {.transport = test_transport,
                                   .addresses = (const char *const *)(argv + 2),
                                   .address_count = TEST_NODES,
@@ -304,14 +305,14 @@ static pid_t start_flood(const test_node *nodes, uint64_t seed, bool is_awaited)
 static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(void)
 {
     static const char *const transports[] = {"ucx:data=message", "ucx"};
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     const uint32_t kills = test_rounds(KILLS);
     for (size_t i = 0; i < (test_given_transport() != NULL ? 1 : sizeof transports / sizeof transports[0]); i++) {
         test_transport = transport_or_given(transports[i]);
         test_pool pool = test_pool_start(PATIENT_NS, PATIENT_NS);
         for (uint32_t kill_count = 1; kill_count <= kills; kill_count++) {
-            pid_t client = start_flood(pool.nodes, test_random_next(&random), true);
-            dmg_sleep_ns(test_random_next(&random) % 30000000);
+            pid_t client = start_flood(pool.nodes, dmg_random_next(&random), true);
+            dmg_sleep_ns(dmg_random_next(&random) % 30000000);
             test_process_kill(client);
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 1));
@@ -331,7 +332,7 @@ static void killed_clients_with_operations_in_flight_leave_the_nodes_serving(voi
 static void clients_killed_while_they_connect_leave_the_nodes_serving(void)
 {
     static const char *const transports[] = {"ucx", "ucx:data=message", "ucx:data=message,port=0"};
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     const uint32_t kills = test_rounds(CONNECT_KILLS);
     for (size_t i = 0; i < (test_given_transport() != NULL ? 1 : sizeof transports / sizeof transports[0]); i++) {
         test_transport = transport_or_given(transports[i]);
@@ -340,8 +341,8 @@ static void clients_killed_while_they_connect_leave_the_nodes_serving(void)
         test_process_kill(start_flood(pool.nodes, 1, true));
         const uint64_t opening_ns = dmg_now_ns() - begun_ns;
         for (uint32_t kill_count = 0; kill_count < kills; kill_count++) {
-            pid_t client = start_flood(pool.nodes, test_random_next(&random), false);
-            dmg_sleep_ns(test_random_next(&random) % (opening_ns + opening_ns / 4));
+            pid_t client = start_flood(pool.nodes, dmg_random_next(&random), false);
+            dmg_sleep_ns(dmg_random_next(&random) % (opening_ns + opening_ns / 4));
             test_process_kill(client);
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 0));
             CU_ASSERT_TRUE_FATAL(test_node_serves(&pool, 1));
@@ -378,15 +379,15 @@ static void await_deaths(dmg_channel *channel)
 static void client_that_was_given_up_writes_nothing_over_a_card(void)
 {
     test_transport = transport_or_given("ucx");
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     const uint64_t short_ns = test_short_ns();
     uint8_t *written = malloc(FLOOD_BYTES);
     uint8_t *read_back = malloc(FLOOD_BYTES);
     CU_ASSERT_FATAL(written != NULL && read_back != NULL);
     memset(written, 0xa5, FLOOD_BYTES);
     test_pool pool = test_pool_start(short_ns, short_ns);
-    pid_t zombie = start_flood(pool.nodes, test_random_next(&random), true);
-    dmg_sleep_ns(test_random_next(&random) % 30000000);
+    pid_t zombie = start_flood(pool.nodes, dmg_random_next(&random), true);
+    dmg_sleep_ns(dmg_random_next(&random) % 30000000);
     kill(zombie, SIGSTOP);
     await_deaths(pool.channel);
     dmg_completion completion = {0};
@@ -414,7 +415,7 @@ static void client_that_was_given_up_writes_nothing_over_a_card(void)
 static void killed_node_ends_all_kinds_of_operations(void)
 {
     static const char *const transports[] = {"ucx:data=message", "ucx"};
-    uint64_t random = dmg_test_seed();
+    dmg_random random = {dmg_test_seed()};
     flood_buffers *flood = calloc(1, sizeof *flood);
     CU_ASSERT_PTR_NOT_NULL_FATAL(flood);
     for (uint32_t i = 0; i < test_rounds(2 * SERVER_KILLS); i++) {
