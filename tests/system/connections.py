@@ -8,6 +8,7 @@ a process, or make a call of UCX never return.
 import contextlib
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -42,10 +43,16 @@ def answer(*words, **options):
     return done
 
 
+# Below those that systems give to whoever asks for any port: other tests do, all the time.
+PORTS = range(20000, 30000)
+
+
 def free_port(family=socket.AF_INET, host="127.0.0.1"):
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
+    for port in random.sample(PORTS, 100):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((host, port))
+            return port
+    raise OSError(f"{host} has no free port")
 
 
 # ---- ports ----
@@ -110,6 +117,17 @@ def pieces_of(pids):
     return {int(row[1]): int(row[2], 8) & 0o777 for row in rows if int(row[4]) in pids}
 
 
+def modes_of_open_files(pid, name):
+    """The modes of what a process has open under this name, but for what it closes meanwhile."""
+    modes = []
+    for descriptor in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            path = f"/proc/{pid}/fd/{descriptor}"
+            if name in os.readlink(path):
+                modes.append(os.stat(path).st_mode & 0o777)
+    return modes
+
+
 def can_attach(number):
     """Whether another user of the same group can."""
     script = ("import ctypes, os; c = ctypes.CDLL(None, use_errno=True); c.shmat.restype = ctypes.c_void_p; "
@@ -126,8 +144,7 @@ def shared_memory_of_ucx_is_closed_to_others():
         if os.geteuid() == 0:
             require(not any(can_attach(number) for number in pieces_of(memory_nodes)), "another user has attached it")
     with busy_run("--transport", "ucx:data=posix", umask=0) as (_, memory_nodes, compute_nodes):
-        modes = [os.stat(f"/proc/{pid}/fd/{name}").st_mode & 0o777 for pid in memory_nodes + compute_nodes
-                 for name in os.listdir(f"/proc/{pid}/fd") if "ucx_shm_posix" in os.readlink(f"/proc/{pid}/fd/{name}")]
+        modes = [mode for pid in memory_nodes + compute_nodes for mode in modes_of_open_files(pid, "ucx_shm_posix")]
         require(modes and set(modes) == {0o600}, f"modes: {[oct(mode) for mode in modes]}")
 
 
@@ -169,6 +186,7 @@ def beyond_this_host_tcp_of_ucx_wants_a_word():
         run("run", "cc", "ring", "--pool", "p", "--cns", 2, "--verify", "--quiet")
     finally:
         run("pool", "stop", "p", expect=None)
+
 
 def a_fixed_port_serves_one_run_after_another():
     for transport in ("ucx", "ucx:data=message"):

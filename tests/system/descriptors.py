@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from harness import (LIMIT, OK, PEER, PROGRAM, SEED, check, communicate, dmgraph, finish, folder, one_line,  # noqa: E402
                      path_of, require, time_out, wait_until, write)
-from watch import is_alive, processes, read  # noqa: E402
+from watch import is_alive, processes, read, socket_inodes  # noqa: E402
 
 TRANSPORT = sys.argv[1] if len(sys.argv) > 1 else "cxl_shm"
 RUNTIME = os.path.join(folder(), "runtime")
@@ -27,6 +27,9 @@ MARK = f"DMGRAPH_TEST_DESCRIPTORS={uuid.uuid4()}"
 ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": RUNTIME, MARK.split("=")[0]: MARK.split("=")[1]}
 # What the program leaves for what comes and goes.
 SPARE = 8
+# The connections of a launcher, and of a compute node beside one a thread.
+LAUNCHER_CHANNELS = 2
+NODE_CHANNELS = 2
 # Memory nodes, compute nodes, threads: among these are some where each kind of process needs most.
 SHAPES = ((2, 2, 2), (1, 3, 4), (3, 1, 4), (1, 6, 1), (2, 4, 1), (4, 1, 1))
 ENDLESS = ("--iterations", 4000000000, "--tolerance", 0)
@@ -86,6 +89,13 @@ def open_now(pid):
         return len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return 0
+
+
+def connections(pid):
+    """How many a memory node has, on one host: Unix sockets with an end elsewhere, in the state CONNECTED."""
+    own = socket_inodes(pid)
+    rows = [line.split() for line in read("/proc/net/unix").decode(errors="replace").splitlines()[1:]]
+    return sum(row[6] in own and row[5] == "03" for row in rows)
 
 
 def largest_need(mns, cns, threads):
@@ -183,6 +193,7 @@ class Pool:
         run("pool", "start", "--name", "p", "--transport", TRANSPORT, "--mns", self.mns, "--memory", "64M",
             preexec_fn=limited(self.limit))
         run("load", GRAPH, "--pool", "p", "--as", "g", "--cns", 1, "--threads", 1, "--quiet")
+        wait_until("the connections of the load to close", lambda: not any(map(connections, nodes("memory-node"))))
         return self
 
     def __exit__(self, kind, value, trace):
@@ -233,10 +244,10 @@ def a_pool_refuses_what_needs_more_than_is_left():
 
 
 def holder_of(node, channels):
-    """A run without an end, with so many channels, when all of them are open."""
-    before = open_now(node)
-    process = begin(*in_pool(1, channels - 2, *ENDLESS))
-    wait_until("the run to connect", lambda: process.poll() is not None or open_now(node) >= before + channels)
+    """A run without an end, with so many channels and its launcher's, when all of them are open."""
+    all_open = open_now(node) + channels + LAUNCHER_CHANNELS
+    process = begin(*in_pool(1, channels - NODE_CHANNELS, *ENDLESS))
+    wait_until("the run to connect", lambda: process.poll() is not None or open_now(node) >= all_open)
     require(process.poll() is None, f"the run has ended: {process.stderr.read().decode() if process.poll() is not None else ''}")
     return process
 
@@ -251,8 +262,8 @@ def what_others_have_taken_is_not_left():
     with Pool() as pool:
         node, = nodes("memory-node")
         before = open_now(node)
-        # All that is left but what is spare, of which the next launcher takes two.
-        holder = holder_of(node, pool.limit - before - 2 - SPARE)
+        # All that is left but what is spare, of which the next launcher takes its own.
+        holder = holder_of(node, pool.limit - before - LAUNCHER_CHANNELS - SPARE)
         left, count = missing(run(*in_pool(1, 1), expect=LIMIT).err)
         require(left < count == 3 + SPARE, f"{left} are left, {count} are needed")
         end_holder(holder, node, before)
@@ -263,7 +274,7 @@ def a_pool_that_has_none_left_serves_on():
     with Pool() as pool:
         node, = nodes("memory-node")
         before = open_now(node)
-        holder = holder_of(node, pool.limit - before - 2 - SPARE)
+        holder = holder_of(node, pool.limit - before - LAUNCHER_CHANNELS - SPARE)
         used = open_now(node)
         resource.prlimit(node, resource.RLIMIT_NOFILE, (used, used))
         for _ in range(2):

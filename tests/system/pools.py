@@ -54,7 +54,13 @@ def children(kind):
 
 
 def status(pool="p"):
-    return json.loads(run("pool", "status", pool, "--json").out)
+    """A node that has had no time to answer within the short time-outs of these pools is asked again."""
+    def answer():
+        told = run("pool", "status", pool, "--json", expect=None)
+        require(told.code == OK or "does not answer" in told.err, told.err)
+        return json.loads(told.out) if told.code == OK else None
+
+    return wait_until("an answer of all memory nodes", answer)
 
 
 def allocated(pool="p"):
@@ -714,7 +720,7 @@ def endless_run(graph, *options):
 
 def a_run_that_is_suspended_loses_its_lease_and_says_so():
     """The pool's nodes go on, so that what a run has in it is given up after the peer timeout, and the run hears of it."""
-    with Pool(peer_timeout=time_out(0.6)):
+    with Pool(peer_timeout=time_out(1.2)):
         full, busy, nodes = endless_run(SMALL)
         everybody = [busy.pid, *nodes]
         for pid in everybody:
@@ -744,7 +750,7 @@ def a_run_that_was_stopped_overwrites_nothing():
     """What it had is given up when its lease is over; what it still writes, or sends, then must not get into others' graphs."""
     wanted = expected(NEIGHBOUR, "pagerank")
     for direction in ("push",) if IS_THIN else ("push", "pull"):
-        with Pool(mns=1, memory="32M", peer_timeout=time_out(0.6)):
+        with Pool(mns=1, memory="32M", peer_timeout=time_out(1.2)):
             full, busy, nodes = endless_run(LARGE, "--direction", direction)
             time.sleep(0.1)  # it is at work, wherever
             everybody = [busy.pid, *nodes]
@@ -847,7 +853,7 @@ def operations_are_the_same_whoever_is_kept_out():
                    for name in ("read", "write", "cas", "faa", "message")},
                 **{name: run_of_it[name] for name in ("in_place_spans", "in_place_bytes", "in_place_atomics", "purposes")}}
 
-    with Pool(peer_timeout=time_out(0.6)):
+    with Pool(peer_timeout=time_out(1.2)):
         run("load", SMALL, "--pool", "p", "--as", "graph")
         before = operations()
         again = operations()
@@ -865,7 +871,7 @@ def operations_are_the_same_whoever_is_kept_out():
 
 
 def a_stopped_run_that_is_killed_gives_back_what_waited():
-    with Pool(peer_timeout=time_out(0.6)):
+    with Pool(peer_timeout=time_out(1.2)):
         full, busy, nodes = endless_run(SMALL)
         os.kill(nodes[0], signal.SIGSTOP)
         began = time.monotonic()
