@@ -309,19 +309,19 @@ static dmg_status find_store(const node_plan *plan, dmg_channel *channel, dmg_jo
  */
 static dmg_status fail(dmg_node_control *control, dmg_channel *channel, dmg_job *job, dmg_status status)
 {
-    char sentence[1024];
-    snprintf(sentence, sizeof sentence, "%s", dmg_error_message());
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
     if (status == DMG_ERR_PEER) {
         /* Node 0 may be what is lost: the launcher must not wait for its answer. */
         dmg_node_control_fail(control, status);
     }
     dmg_job_failure first;
-    dmg_job_abort(channel, job, status, sentence, &first);
+    (void)dmg_job_abort(channel, job, status, kept.sentence, &first);
     if (first.rank != job->rank && first.rank != DMG_JOB_NO_RANK) {
         dmg_node_control_fail_for(control, first.rank, (dmg_status)first.status, first.sentence);
         return dmg_job_failure_error(&first, job->rank);
     }
-    status = first.rank == job->rank ? dmg_error(status, "%s", sentence) : dmg_job_failure_error(&first, job->rank);
+    status = first.rank == job->rank ? dmg_error_restore(&kept) : dmg_job_failure_error(&first, job->rank);
     dmg_node_control_fail(control, status);
     return status;
 }

@@ -147,11 +147,11 @@ dmg_status dmg_pool_client_close(dmg_pool_client *client, dmg_status status)
         status = dmg_job_leave(client->channel, &client->hold);
     }
     status = dmg_pool_client_explain(&client->file, status);
-    char sentence[1024];
-    snprintf(sentence, sizeof sentence, "%s", status != DMG_OK ? dmg_error_message() : "");
+    dmg_kept_error kept = {0};
+    dmg_error_keep(&kept, status);
     dmg_channel_close(client->channel);
     dmg_client_close(client->client);
     client->channel = NULL;
     client->client = NULL;
-    return status == DMG_OK ? DMG_OK : dmg_error(status, "%s", sentence);
+    return dmg_error_restore(&kept);
 }
