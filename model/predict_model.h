@@ -53,11 +53,11 @@ typedef struct dmg_predict_superstep {
 /** A run, as far as the model needs it. */
 typedef struct dmg_predict_run {
     char algorithm[64];
-    char link[DMG_LINK_NAME_BYTES]; /**< that it ran on: an emulated one, or "none" */
+    char link[DMG_LINK_NAME_BYTES]; /**< the link that the run had: an emulated one, or "none" */
     bool has_link;
     dmg_link_settings ran_on; /**< when has_link */
     uint32_t mns, cns, workers;
-    double measured_ns; /**< its iterations and start, as they were, with time that was accounted for */
+    double measured_ns; /**< time of the run's iterations and start, with what was accounted for and not waited for */
     double most_loaded; /**< share of all traffic that the most loaded memory node had, by operations or bytes */
     uint64_t superstep_count;
     dmg_predict_superstep *supersteps;
@@ -80,7 +80,7 @@ typedef enum dmg_predict_part {
     DMG_PREDICT_COMPUTE,    /**< computing and posting */
     DMG_PREDICT_LATENCY,    /**< rounds that follow each other */
     DMG_PREDICT_OPERATIONS, /**< the rate of operations of a link or a connection */
-    DMG_PREDICT_BYTES,      /**< its bandwidth */
+    DMG_PREDICT_BYTES,      /**< the bandwidth of a link or a connection */
     DMG_PREDICT_MESSAGES,   /**< answers of memory nodes: updates by value, names */
     DMG_PREDICT_BARRIERS,   /**< without the wait for slower nodes, which is in the others */
     DMG_PREDICT_PARTS

@@ -47,7 +47,7 @@ struct dmg_server {
     uint32_t client_count;
     uint32_t client_capacity;
     uint32_t lost_count;
-    uint32_t broken_count;             /**< of those that are remembered */
+    uint32_t broken_count;             /**< remembered clients whose connections broke */
     uint64_t next_look_ns;             /**< at lost clients, on the real clock */
     bool has_gone_clients;             /**< some client is gone and has to be reported or forgotten */
     bool has_unknown_clients;          /**< there was no memory for one */
@@ -82,7 +82,7 @@ struct dmg_channel {
     uint32_t deaths_seen;
     bool *is_failed;           /**< by node: fail_node was called */
     dmg_node_traffic *traffic; /**< by node */
-    uint64_t round_since_ns;   /**< its first post, when it is timed */
+    uint64_t round_since_ns;   /**< when the round's first operation was posted, if the round is timed */
     uint32_t rounds_begun;
     bool round_is_timed;
     const dmg_completion *round; /**< whose operation was posted last; NULL when something was waited for since */

@@ -54,23 +54,24 @@ typedef struct dmg_counters {
      * when nothing of it was pending. However slow a link is, a round has its latency once.
      */
     uint64_t rounds[DMG_OPERATION_KINDS];
-    /** Of them, in parts of DMG_ROUND_PARTS, what is left when rounds that were in flight together count once. */
+    /** The rounds, in parts of DMG_ROUND_PARTS, when those that were in flight together count once. */
     uint64_t serial_parts[DMG_OPERATION_KINDS];
     uint64_t rings;        /**< doorbells: times that posted operations were handed to the link */
     uint64_t mapped_spans; /**< spans reached by loads and stores, without an operation (LOAD_STORE) */
     uint64_t mapped_bytes;
-    uint64_t mapped_sizes[DMG_SIZE_BUCKETS]; /**< of those spans */
+    uint64_t mapped_sizes[DMG_SIZE_BUCKETS]; /**< of mapped spans */
     uint64_t
         lost_swaps; /**< compare-and-swaps, posted or by this CPU, that another update forestalled, and were repeated */
-    uint64_t mapped_lines;   /**< of 64 bytes, of these spans */
-    uint64_t mapped_atomics; /**< by this CPU, on words of the pool */
+    uint64_t mapped_lines;   /**< cache lines of mapped spans */
+    uint64_t mapped_atomics; /**< atomics by this CPU on words of the pool */
     uint64_t mapped_waits; /**< times that spans were needed before going on: spans that are read together count once */
     uint64_t lines_written_back; /**< cache lines of the pool, where software keeps hosts coherent */
     uint64_t lines_invalidated;
-    uint64_t message_lines;   /**< both, for messages: looking for them invalidates too, so this one is not exact */
+    uint64_t message_lines;   /**< lines written back or invalidated for messages: looking for them invalidates too, so
+                                 this is not exact */
     uint64_t waits;           /**< times that dmg_wait found something pending: depends on how fast the link is */
     uint64_t wait_ns;         /**< time in dmg_wait, and waiting for an emulated link in mapped accesses */
-    uint64_t message_wait_ns; /**< of it, for messages: what a memory node took to answer, and its way */
+    uint64_t message_wait_ns; /**< time in dmg_wait for messages: what a memory node took to answer, and its way */
     uint64_t post_ns; /**< from a round's first post until the thread went on to wait or to something else; sampled */
     uint64_t modelled_ns; /**< time of an emulated link that was accounted for, not spent (link.h) */
     dmg_purpose_counters purposes[DMG_PURPOSES];

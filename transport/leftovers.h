@@ -18,7 +18,7 @@
 /** What else a file must be like. */
 typedef struct dmg_leftover_kind {
     mode_t mode;         /**< exactly these permission bits; 0: any */
-    uint64_t unit_bytes; /**< its size is a multiple of this; 0: any */
+    uint64_t unit_bytes; /**< the file's size is a multiple of this; 0: any */
     uint64_t since_s;    /**< changed since then (CLOCK_REALTIME) */
 } dmg_leftover_kind;
 

@@ -33,7 +33,7 @@ typedef struct dmg_link_trial {
     bool is_latency; /**< values are nanoseconds; else rates at saturation */
     bool is_lenient; /**< rates may be off by a tenth: machines that many share */
     double expected;
-    double host; /**< the same without the model: the least latency, the highest rate */
+    double host; /**< what the host does without the model: the least latency, the highest rate */
     const dmg_link_window *windows;
     uint32_t window_count;
 } dmg_link_trial;

@@ -19,9 +19,9 @@
 typedef struct dmg_descriptor_users {
     const char *transport;
     uint32_t memory_nodes;
-    uint32_t started_memory_nodes; /**< of these, by this program: all or none */
+    uint32_t started_memory_nodes; /**< memory nodes that this program starts: all or none */
     uint32_t compute_nodes;
-    uint32_t compute_node_channels; /**< of each, its lease's too */
+    uint32_t compute_node_channels; /**< of each compute node, with its lease's */
     uint32_t own_channels;          /**< of this program */
     const char *remedy;             /**< what else helps than a higher limit: "take fewer --threads" */
 } dmg_descriptor_users;

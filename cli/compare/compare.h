@@ -121,12 +121,12 @@ typedef struct dmg_compare_turn {
 /** What came out of one configuration, algorithm, number of compute nodes and variant. Of the runs of one round, the
  * one of median time counts. */
 typedef struct dmg_compare_cell {
-    uint32_t count;                                  /**< rounds */
-    double seconds[DMG_COMPARE_ROUNDS_MAX];          /**< of the iterations, with what an emulated link takes */
-    double waits[DMG_COMPARE_ROUNDS_MAX];            /**< of them, for operations and in barriers, mean of a worker */
-    double accounted[DMG_COMPARE_ROUNDS_MAX];        /**< of them, modelled and not waited for */
-    double totals[DMG_COMPARE_ROUNDS_MAX];           /**< the whole run with starting and loading, wall-clock */
-    uint32_t repeats[DMG_COMPARE_ROUNDS_MAX];        /**< runs of this round */
+    uint32_t count;                           /**< rounds */
+    double seconds[DMG_COMPARE_ROUNDS_MAX];   /**< of the iterations, with what an emulated link takes */
+    double waits[DMG_COMPARE_ROUNDS_MAX];     /**< seconds waited for operations and in barriers, mean of a worker */
+    double accounted[DMG_COMPARE_ROUNDS_MAX]; /**< seconds of the iterations that were modelled and not waited for */
+    double totals[DMG_COMPARE_ROUNDS_MAX];    /**< the whole run with starting and loading, wall-clock */
+    uint32_t repeats[DMG_COMPARE_ROUNDS_MAX]; /**< runs of this round */
     dmg_compare_turn turns[DMG_COMPARE_REPEATS_MAX]; /**< of the round that is being run: `turn_count` of them */
     uint32_t turn_count;
     double fastest; /**< seconds of any run; 0: there was none */

@@ -57,8 +57,8 @@ const char *dmg_verdict_kind_name(dmg_verdict_kind kind);
 /** What is known of the two fastest configurations. */
 typedef struct dmg_verdict_facts {
     dmg_ratio ratio;         /**< the second's time by the winner's */
-    dmg_ratio link_part;     /**< of it, what the links make */
-    dmg_ratio software_part; /**< and the software */
+    dmg_ratio link_part;     /**< the part of the ratio that the links make */
+    dmg_ratio software_part; /**< the part of the ratio that the software makes */
     dmg_link_cost winner, second;
     double winner_software, second_software; /**< seconds */
 } dmg_verdict_facts;

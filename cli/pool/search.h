@@ -16,7 +16,7 @@
 
 typedef struct dmg_pool_found {
     dmg_pool_record record;
-    bool has_files; /**< its files are where the record says */
+    bool has_files; /**< the pool's files are where the record says */
 } dmg_pool_found;
 
 /** All such pools, in any order; the array is the caller's to free. DMG_ERR_IO when /proc cannot be read. */

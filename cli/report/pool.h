@@ -17,7 +17,7 @@ typedef struct dmg_node_activities {
 
 typedef struct dmg_pool_report {
     uint64_t partition_ns;      /**< cutting the partitions took so long, when the graph was loaded */
-    uint64_t repartition_ns;    /**< the same from the metadata in the pool, with reading it */
+    uint64_t repartition_ns;    /**< cutting them anew from the metadata in the pool, and reading it, took so long */
     uint64_t tiny_chunk_count;  /**< that the metadata is of */
     double partition_imbalance; /**< what the dearest partition is charged, by the mean */
     dmg_node_activities memory_nodes[DMG_MEMORY_NODES_MAX];

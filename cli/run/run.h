@@ -42,7 +42,7 @@ typedef struct dmg_run_compute_node {
     dmg_child *child;
     bool has_report;
     dmg_node_report report;
-    dmg_iteration *rows; /**< its iterations, the first of them, where there are several compute nodes */
+    dmg_iteration *rows; /**< the compute node's first iterations, where there are several compute nodes */
     uint64_t row_count;
     uint64_t row_capacity;
 } dmg_run_compute_node;
@@ -75,13 +75,13 @@ typedef struct dmg_run {
     uint32_t mn_count;
     uint32_t cn_count;
     uint32_t threads;
-    uint32_t partitions; /**< that the graph is loaded for */
+    uint32_t partitions; /**< partitions that the graph is loaded for */
     char job_name[DMG_POOL_JOB_NAME_BYTES];
-    dmg_job_pass job_pass; /**< of that job */
+    dmg_job_pass job_pass; /**< of the job `job_name` */
     uint64_t segment_bytes;
     uint64_t peer_timeout_ns;
     uint8_t token[DMG_TOKEN_BYTES];
-    uint8_t admin[DMG_SECRET_BYTES]; /**< of its own memory nodes */
+    uint8_t admin[DMG_SECRET_BYTES]; /**< the secret that administers the run's own memory nodes */
     dmg_pool_client *pool;           /**< NULL: this run has its own memory nodes */
     dmg_graph_entry entry;           /**< the graph in the pool */
     bool has_link;                   /**< an emulated one */

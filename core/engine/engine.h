@@ -83,12 +83,12 @@ typedef struct dmg_engine_options {
 /** How much work there was, and how it fell to workers. */
 typedef struct dmg_worker_figures {
     uint64_t busy_ns;         /**< in phases, until the worker found nothing more to do; with its waits */
-    uint64_t wait_ns;         /**< of it, for operations */
-    uint64_t arcs;            /**< walked */
+    uint64_t wait_ns;         /**< waited for operations, within busy_ns */
+    uint64_t arcs;            /**< arcs walked */
     uint64_t largest_task;    /**< the most edges that a task was handed in one step */
-    uint64_t lists_cut;       /**< in segments */
-    uint64_t segments;        /**< walked */
-    uint64_t segments_stolen; /**< of them, of other workers' lists */
+    uint64_t lists_cut;       /**< lists that were cut in segments */
+    uint64_t segments;        /**< segments walked, own and stolen */
+    uint64_t segments_stolen; /**< segments walked of other workers' lists */
 } dmg_worker_figures;
 
 /** One line of the per-iteration table, of this rank unless it says otherwise. */
@@ -96,17 +96,17 @@ typedef struct dmg_iteration {
     dmg_direction direction;
     dmg_density density;
     uint64_t active_vertices; /**< over all ranks, at the start */
-    uint64_t arcs;            /**< walked */
+    uint64_t arcs;            /**< arcs walked */
     uint64_t updates_local;
-    uint64_t updates_remote; /**< that left the partition one by one */
+    uint64_t updates_remote; /**< updates that left the partition one by one */
     uint64_t references;     /**< segments that were passed on by reference */
     dmg_traffic traffic;     /**< what left the partition and what came in, by method */
     uint64_t elapsed_ns;
-    uint64_t barrier_ns;     /**< of it, in barriers */
-    uint64_t barriers;       /**< how many; a lone rank does not wait in them */
+    uint64_t barrier_ns;     /**< waited in barriers, within elapsed_ns */
+    uint64_t barriers;       /**< number of barriers; a lone rank does not wait in them */
     dmg_worker_figures work; /**< of all workers: sums, and the largest task */
     uint64_t busy_ns_max;    /**< of the worker that had most */
-    uint64_t arcs_max;       /**< likewise */
+    uint64_t arcs_max;       /**< of the worker that walked most */
     dmg_counters counters;   /**< what went over the interconnect, all threads */
 } dmg_iteration;
 

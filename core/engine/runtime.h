@@ -23,12 +23,12 @@ typedef struct dmg_worker {
     _Alignas(64) dmg_channel *channel;
     dmg_retrieval *retrieval;
     dmg_update_coordinator remote; /**< updates that leave the partition */
-    uint64_t arcs;                 /**< walked */
+    uint64_t arcs;                 /**< arcs walked */
     uint64_t updates_local;        /**< tried on the cached partition */
     uint64_t active_vertices;      /**< found active for the next iteration */
-    uint64_t active_arcs;          /**< of these */
+    uint64_t active_arcs;          /**< arcs of the vertices found active */
     uint64_t busy_ns;              /**< in phases */
-    uint64_t wait_ns;              /**< of it, for operations */
+    uint64_t wait_ns;              /**< waited for operations, within busy_ns */
     dmg_worker_figures total;      /**< of all iterations that have ended */
     double real;                   /**< what an accumulating program's vertices share */
     double missing;                /**< what single precision takes from what its vertices give, in all */
@@ -56,9 +56,9 @@ struct dmg_engine {
     dmg_cached_index cached_indices[2]; /**< along the arcs, and against them */
     dmg_groups groups;
     dmg_block_cyclic share;   /**< of [first_vertex, last_vertex), the vertices that this rank walks and writes */
-    uint32_t first_partition; /**< that this rank caches */
+    uint32_t first_partition; /**< the first partition that this rank caches */
     uint32_t last_partition;
-    uint64_t first_vertex; /**< of these */
+    uint64_t first_vertex; /**< of the cached partitions */
     uint64_t last_vertex;
     dmg_update_method update_method;   /**< of dense iterations: not AUTO */
     dmg_traffic_source traffic_source; /**< what counts beside the workers; NULL: nothing does */

@@ -59,11 +59,11 @@ dmg_status dmg_pool_quarantine(dmg_channel *channel, uint16_t node, dmg_pool_qua
 typedef struct dmg_pool_holding {
     uint64_t job;                  /**< 0: there is no further one */
     char name[DMG_JOB_NAME_BYTES]; /**< of the job */
-    dmg_pool_owner owner;          /**< its identity as the pool keeps it */
+    dmg_pool_owner owner;          /**< with the identity as the pool keeps it */
     uint64_t bytes;                /**< in extents, without those in quarantine */
     uint64_t quarantined_bytes;
-    uint32_t clients;  /**< attached to it */
-    uint32_t channels; /**< of those */
+    uint32_t clients;  /**< clients attached to the job */
+    uint32_t channels; /**< channels of these clients */
     uint32_t lost;     /**< memberships of clients that were given up and have not ended */
     uint32_t is_kept;  /**< 0 or 1 */
 } dmg_pool_holding;
@@ -89,8 +89,8 @@ typedef struct dmg_node_activity {
     uint64_t process_cpu_ns; /**< CPU time of all threads of the node's process, with a transport's own */
     uint64_t messages;       /**< handled, with those of updates */
     uint64_t update_messages;
-    uint64_t updates; /**< that came in those */
-    uint64_t applied; /**< of these, the ones that changed an attribute */
+    uint64_t updates; /**< updates that came in update_messages */
+    uint64_t applied; /**< updates that changed an attribute */
 } dmg_node_activity;
 
 /** What a node has done so far; the message that asks is counted too. */

@@ -21,7 +21,7 @@
 /** Who is behind a job. It travels as it is. All but the identity are claims for people, which nobody checks. */
 typedef struct dmg_pool_owner {
     uint8_t identity[DMG_SECRET_BYTES]; /**< all zero: nobody's; to a pool what is shown, in a pool a hash of that */
-    uint32_t user;                      /**< its number on its host */
+    uint32_t user;                      /**< the user's number on the host below */
     uint32_t zero;                      /**< must be 0 */
     char user_name[DMG_USER_NAME_BYTES];
     char host[DMG_HOST_NAME_BYTES];

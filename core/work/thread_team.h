@@ -23,7 +23,7 @@ typedef enum dmg_pinning {
     DMG_PIN_NODES,            /**< each on the CPUs of one NUMA node where there are several, if the system lets us, so
                                  that what it allocates lies near to it */
     DMG_PIN_CORES,            /**< each on one CPU (topology.h), or the team is not made: DMG_ERR_UNSUPPORTED */
-    DMG_PIN_CORES_IF_POSSIBLE /**< likewise, but a refusal is one warning */
+    DMG_PIN_CORES_IF_POSSIBLE /**< each on one CPU if the system lets us; a refusal is one warning */
 } dmg_pinning;
 
 /** Start threads - 1 threads. */

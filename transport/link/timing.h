@@ -21,7 +21,7 @@ typedef struct dmg_link_costs {
     uint64_t operation[DMG_OPERATION_KINDS]; /**< units of the link's operations */
     uint64_t read_byte, write_byte;          /**< units, in fixed point */
     uint64_t atomic;
-    uint64_t channel_operation; /**< the same of one connection */
+    uint64_t channel_operation; /**< units of one connection's operations */
     uint64_t channel_read_byte, channel_write_byte;
     uint64_t channel_atomic;
     uint64_t line_bytes; /**< a power of two */

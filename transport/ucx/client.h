@@ -57,7 +57,7 @@ typedef struct dmg_ucx_operation {
     uint16_t generation;
     bool is_by_message;
     bool is_held_by_ucx; /**< a one-sided operation that UCX has not let go of */
-    bool is_ended;       /**< its completion was told, though UCX holds it still */
+    bool is_ended;       /**< the completion was told, though UCX holds the operation still */
     dmg_status status;
     uint32_t next; /**< free list, or the queue of its node */
     uint32_t pieces_sent;
@@ -70,7 +70,7 @@ typedef struct dmg_ucx_operation {
     dmg_call *call;
     dmg_completion *completion;
     dmg_ucx_channel *channel;
-    uct_completion_t at_card; /**< its count: pieces that the card has and has not completed */
+    uct_completion_t at_card; /**< counts the pieces that the card has and has not completed */
 } dmg_ucx_operation;
 
 typedef struct dmg_ucx_list {

@@ -20,7 +20,7 @@ typedef enum dmg_ucx_stage {
     DMG_UCX_STAGE_NEW,      /**< has not said hello, or not a good one */
     DMG_UCX_STAGE_WELCOMED, /**< a client's channel */
     DMG_UCX_STAGE_PARTED,   /**< said goodbye */
-    DMG_UCX_STAGE_CLOSING,  /**< its endpoint is being closed */
+    DMG_UCX_STAGE_CLOSING,  /**< the endpoint is being closed */
 } dmg_ucx_stage;
 
 typedef struct dmg_ucx_server dmg_ucx_server;
@@ -30,7 +30,7 @@ typedef struct dmg_ucx_connection {
     dmg_ucx_server *server;
     dmg_ucx_stage stage;
     uint32_t number;     /**< place in the table */
-    uint32_t generation; /**< of that place, so that late answers do not reach another client */
+    uint32_t generation; /**< of the place in the table, so that late answers do not reach another client */
     uint64_t client;
     dmg_ucx_lane *lane; /**< over a card, or NULL */
     dmg_ucx_carrier carrier;

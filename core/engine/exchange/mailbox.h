@@ -48,8 +48,9 @@ typedef struct dmg_mailbox_setup {
     uint32_t rank;
     uint32_t ranks;
     uint32_t workers;
-    uint64_t job;                       /**< that pool memory is allocated for */
-    const dmg_range_array *directories; /**< the same on all ranks, must stay; dmg_mailbox_directory_lines lines */
+    uint64_t job; /**< the job that pool memory is allocated for */
+    const dmg_range_array
+        *directories; /**< dmg_mailbox_directory_lines lines, the same array on all ranks; must stay */
     uint32_t item_bytes;
     uint32_t buffer_bytes; /**< at least item_bytes */
     uint32_t buffers_max;  /**< a pair of ranks and round, at most DMG_MAILBOX_BUFFERS_MAX; the same on all ranks */

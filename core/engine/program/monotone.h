@@ -29,10 +29,10 @@
 
 typedef struct dmg_monotone_run dmg_monotone_run;
 
-/** Of a rank's cache: of which vertices it has the attributes that the pool has. */
+/** Of which vertices a rank's cache has the attributes that the pool has. */
 typedef enum dmg_cache_state {
     DMG_CACHE_STALE, /**< of none */
-    DMG_CACHE_OWN,   /**< of those that this rank walks, not of what other groups walk */
+    DMG_CACHE_OWN,   /**< of the vertices that this rank walks, not of those of other groups */
     DMG_CACHE_VALID
 } dmg_cache_state;
 

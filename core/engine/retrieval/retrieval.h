@@ -138,9 +138,9 @@ typedef struct dmg_retrieval_setup {
 /** What a retrieval did since its counts were zeroed. */
 typedef struct dmg_retrieval_counts {
     uint64_t largest_task;    /**< the most edges that one call of apply was handed */
-    uint64_t lists_cut;       /**< in segments */
-    uint64_t segments;        /**< walked */
-    uint64_t segments_stolen; /**< of them, of other workers' lists */
+    uint64_t lists_cut;       /**< lists that were cut in segments */
+    uint64_t segments;        /**< segments walked, own and stolen */
+    uint64_t segments_stolen; /**< segments walked of other workers' lists */
 } dmg_retrieval_counts;
 
 typedef struct dmg_retrieval dmg_retrieval;

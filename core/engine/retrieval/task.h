@@ -19,7 +19,7 @@ typedef enum dmg_task_stage {
     DMG_STAGE_STREAMS,
     DMG_STAGE_INDEX,
     DMG_STAGE_LISTS,
-    DMG_STAGE_LONG_LISTS, /**< its long lists are walked in segments, by this task and others */
+    DMG_STAGE_LONG_LISTS, /**< the task's long lists are walked in segments, by it and others */
     DMG_STAGE_SEGMENT,    /**< fetching a segment, of this task's or another's list */
     DMG_STAGE_STORE
 } dmg_task_stage;
@@ -49,7 +49,7 @@ typedef struct dmg_task {
     uint32_t selected_count;
     uint32_t span_count;
     uint32_t next_span; /**< of the lists stage: the first that is not fetched */
-    uint32_t next_edge; /**< of that span */
+    uint32_t next_edge; /**< the first edge of the span next_span that is not fetched */
     uint32_t edges_count;
     uint64_t edges_total; /**< in the lists stage, of the lists that are there */
     uint8_t *stream_buffer;
